@@ -34,7 +34,7 @@ CACHED = {1: 1000, 8: 4000, 64: 8000}  # requests by number of clients; each is 
 WARM, ENDURANCE = 500, 5_000  # mixed requests after which the memory is read
 SMALL = {"queries": 100, "k": 4}  # of the endurance run, which measures the server and not the search
 N_SMALL = 240  # more different requests than the cache holds, so that some are always computed
-CACHE_ENTRIES = 200
+CACHE_BYTES = 2_000_000
 MAX_SECONDS = 1800  # per measurement
 WIDE = 57  # columns of the table that hostile clients attack
 STARTS = 5  # starts of the demonstration
@@ -69,10 +69,10 @@ def wide_explainer() -> Explainer:
 
 def serve(data: Path, *, wide: bool) -> None:
     """Run the server."""
-    from anchorline.studio.limits import StudioLimits
+    from anchorline.studio.access import StudioLimits
     from anchorline.studio.server import prepare
 
-    limits = StudioLimits(cache_entries=CACHE_ENTRIES, queue=64)
+    limits = StudioLimits(cache_bytes=CACHE_BYTES, queue=64)
     explainer = wide_explainer() if wide else load_explainer(data)
     prepare(explainer, on_ready=lambda link: print(link, flush=True), port=0, limits=limits).run()
 

@@ -25,9 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import anchorline as al
+from anchorline.studio.access import StudioLimits
 from anchorline.studio.contents import Contents
 from anchorline.studio.demo import demo_explainer, demo_truth
-from anchorline.studio.limits import StudioLimits
 from anchorline.studio.server import prepare
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "docs/gallery")

@@ -26,10 +26,10 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 import anchorline as al
-from anchorline.studio import cohort, job_queue, readiness
-from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_CHANGES, MAX_COHORT, MAX_FACTS, StudioLimits
-from anchorline.studio.logs import LogFormatter
-from anchorline.studio.proxy import Proxy
+from anchorline.studio import app, cohort, job_queue
+from anchorline.studio.access import Proxy, StudioLimits
+from anchorline.studio.problems import LogFormatter
+from anchorline.studio.schemas import MAX_ALTERNATIVES, MAX_CHANGES, MAX_COHORT, MAX_FACTS
 from helpers.sealing import resealed
 from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
 
@@ -230,8 +230,8 @@ def test_2_the_log_of_the_command_is_json_lines(tmp_path):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(readiness, "_RECENT", 0.0)
-    monkeypatch.setattr(readiness, "_PATIENCE", 0.5)
+    monkeypatch.setattr(app, "_RECENT", 0.0)
+    monkeypatch.setattr(app, "_PATIENCE", 0.5)
     monkeypatch.setattr(job_queue, "_STUCK_SECONDS", 0.5)
 
 
@@ -393,7 +393,7 @@ def test_6_a_line_of_the_audit_log_is_written_whole_or_not_at_all(tmp_path):
     """The disk of this process is full after 40 bytes."""
     program = """
 import pathlib, resource, signal, sys
-from anchorline.studio.audit import AuditLog
+from anchorline.studio.observability import AuditLog
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 log = AuditLog(pathlib.Path(sys.argv[1]))
 assert log.resume()

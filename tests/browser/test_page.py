@@ -13,7 +13,7 @@ from anchorline.render.statements import rule_statements_of, statements_of
 from anchorline.render.strips import bands_of
 from anchorline.result.rule import Rule
 from anchorline.spaces.table import Table
-from anchorline.studio.proxy import Proxy
+from anchorline.studio.access import Proxy
 from anchorline.verify import verify
 from helpers.pages import facts, ready, wait_until
 from helpers.studio import HOSTILE, SlowModel, hostile_explainer, live, slow_explainer

@@ -11,8 +11,7 @@ from anchorline.cli import contents as contents_module
 from anchorline.cli.app import run
 from anchorline.cli.contents import CollectionOptions, ImageFiles, image_files, texts_of
 from anchorline.errors import InstanceError, ParameterError, TableFileError
-from anchorline.studio.limits import StudioLimits
-from anchorline.studio.proxy import Proxy
+from anchorline.studio.access import Proxy, StudioLimits
 
 MODEL = """
 import numpy as np

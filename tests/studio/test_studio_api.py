@@ -22,9 +22,9 @@ from anchorline.render.strips import bands_of
 from anchorline.result.rule import Rule
 from anchorline.samples import loans
 from anchorline.spaces.table import Table
+from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
-from anchorline.studio.limits import StudioLimits
 from anchorline.studio.schemas import ExplainRequest, ReportRequest, WhatIfRequest
 from helpers.sealing import resealed
 from helpers.studio import becomes_true, client_of, live

@@ -13,12 +13,10 @@ import pytest
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
 from anchorline.studio import guard as guard_module
-from anchorline.studio.access import Access
+from anchorline.studio.access import Access, Proxy, StudioLimits
 from anchorline.studio.guard import Guard
 from anchorline.studio.job_queue import JobQueue, checkpoint, running_seconds
-from anchorline.studio.limits import StudioLimits
-from anchorline.studio.metrics import Metrics
-from anchorline.studio.proxy import Proxy
+from anchorline.studio.observability import Metrics
 from anchorline.studio.schemas import ChangesRequest, WhatIfRequest
 from helpers.studio import becomes_true, client_of, live
 

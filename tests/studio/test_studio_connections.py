@@ -10,9 +10,7 @@ import pytest
 
 from anchorline.errors import ParameterError
 from anchorline.studio import server as studio_server
-from anchorline.studio.access import Access, is_address, is_same_origin
-from anchorline.studio.limits import StudioLimits
-from anchorline.studio.proxy import Proxy
+from anchorline.studio.access import Access, Proxy, StudioLimits, is_address, is_same_origin
 from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
 
 PUBLIC = {"Host": "studio.example.org"}

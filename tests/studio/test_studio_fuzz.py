@@ -8,9 +8,9 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
+from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio, build_api
 from anchorline.studio.demo import demo_explainer
-from anchorline.studio.limits import StudioLimits
 from helpers.studio import SlowModel, client_of, live, slow_explainer
 
 CHECKS = [

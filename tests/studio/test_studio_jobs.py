@@ -17,11 +17,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import anchorline
+from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio
-from anchorline.studio.cache import AnswerCache, ObjectCache, request_key
-from anchorline.studio.job_queue import JobQueue, checkpoint, running_seconds
-from anchorline.studio.limits import StudioLimits
-from anchorline.studio.metrics import Metrics
+from anchorline.studio.job_queue import JobQueue, checkpoint, request_key, running_seconds
+from anchorline.studio.observability import Metrics
 from helpers.studio import SlowModel, client_of, live, slow_explainer
 
 
@@ -141,38 +140,30 @@ def test_cheap_requests_that_keep_arriving_do_not_starve_a_longer_one():
     assert 2 <= len(before) <= 200
 
 
-def test_the_cache_lets_the_oldest_go():
-    cache = AnswerCache(max_entries=2, max_bytes=10)
-    cache.put("a", b"1234")
-    cache.put("b", b"1234")
-    assert cache.get("a") == b"1234"
-    cache.put("c", b"12")
-    assert (cache.get("b"), len(cache), cache.n_bytes) == (None, 2, 6)
-    cache.put("d", b"x" * 11)
-    assert cache.get("d") is None
-    cache.put("a", b"123456789")
-    assert (len(cache), cache.n_bytes) == (1, 9)
+def test_the_cache_is_bounded():
+    """By the bytes of the answers and of what they take beside them; an answer that does not fit is not stored."""
+
+    async def run(cache_bytes, answers):
+        jobs = JobQueue(StudioLimits(cache_bytes=cache_bytes), Metrics())
+        for number, answer in enumerate(answers):
+            assert await jobs.run(str(number), lambda answer=answer: answer, asyncio.Event().wait) == answer
+        assert jobs.cache.currsize <= cache_bytes
+        return [int(key) for key in jobs.cache]
+
+    assert asyncio.run(run(10_000, [b"x"] * 20)) == [*range(11, 20)]
+    assert asyncio.run(run(10_000, [b"x" * 3000, b"x" * 3000, b"x" * 20_000, b"x" * 3000])) == [1, 3]
+    assert asyncio.run(run(0, [b"", b"x"])) == []
 
 
-def test_the_cache_bounds_the_number_of_small_answers():
-    cache = AnswerCache(max_entries=3, max_bytes=1000)
-    for number in range(10):
-        cache.put(str(number), b"x")
-    assert [cache.get(str(number)) for number in range(6, 10)] == [None, b"x", b"x", b"x"]
-    assert (len(cache), cache.n_bytes) == (3, 3)
-
-
-def test_a_cache_without_room_stores_nothing():
-    for cache in (AnswerCache(max_entries=0, max_bytes=10), AnswerCache(max_entries=10, max_bytes=0)):
-        cache.put("a", b"1")
-        assert (cache.get("a"), len(cache), cache.n_bytes) == (None, 0, 0)
-
-
-def test_objects_are_built_once_while_they_are_stored():
-    cache, built = ObjectCache(2), []
-    for key in ("a", "b", "a", "c", "a", "b"):
-        assert cache.get_or_build(key, lambda key=key: built.append(key) or key.upper()) == key.upper()
-    assert built == ["a", "b", "c", "b"]
+def test_an_explanation_is_computed_once_for_its_json_its_view_and_its_report():
+    model = SlowModel(0)
+    with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client:
+        body = {"row": 1, "queries": 60}
+        assert client.post("/explain", json=body).status_code == 200
+        asked = server.studio.metrics.value("anchorline_model_rows_total")
+        for path in ("/page/explain", "/page/report"):
+            assert client.post(path, json=body).status_code == 200
+        assert server.studio.metrics.value("anchorline_model_rows_total") == asked
 
 
 def test_the_key_of_a_request_ignores_the_order_of_its_members():
@@ -213,9 +204,9 @@ def test_two_studios_in_one_process_count_separately():
     first.service.rows("", "position", 0, 5)
     assert first.metrics.value("anchorline_model_rows_total") == 5  # the rows of the page, and no others
     assert second.metrics.value("anchorline_model_rows_total") == 0
-    first.jobs.cache.put("key", b"1234")
-    assert b"anchorline_cache_bytes 4.0" in first.metrics.text()
-    assert b"anchorline_cache_bytes 0.0" in second.metrics.text()
+    first.jobs.cache["key"] = b"1234"
+    assert b"anchorline_cache_entries 1.0" in first.metrics.text()
+    assert b"anchorline_cache_entries 0.0" in second.metrics.text()
 
 
 def test_a_signal_ends_the_process_after_what_runs():

@@ -1,12 +1,14 @@
 """The page names what makes its explanations misleading."""
 
+import json
+
 import numpy as np
 import pandas as pd
 
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
+from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio
-from anchorline.studio.limits import StudioLimits
 
 FRAME = pd.DataFrame({"a": np.arange(100.0) / 2, "target": ["no", "yes"] * 50})
 
@@ -15,10 +17,13 @@ def model(rows):
     return np.full(len(rows), 0.5)
 
 
+def notices(explainer, **options):
+    return json.loads(Studio(explainer, token=None, **options).service.about("model", None))["notices"]
+
+
 def test_notices_are_the_findings_so_far():
     explainer = Explainer(model, Table(FRAME), output_range=(0, 1))
-    about = Studio(explainer, token=None, limits=StudioLimits(max_queries=500)).about()  # the table is not asked
-    (notice,) = about["notices"]
+    (notice,) = notices(explainer, limits=StudioLimits(max_queries=500))  # the table is not asked
     assert notice.startswith("'target' may be what the model predicts")
-    assert "output is 0.5 for all" in Studio(explainer, token=None).about()["notices"][1]
-    assert len(Studio(Explainer(model, Table(FRAME[["a"]])), token=None).about()["notices"]) == 1
+    assert "output is 0.5 for all" in notices(explainer)[1]
+    assert len(notices(Explainer(model, Table(FRAME[["a"]])))) == 1

@@ -16,10 +16,9 @@ from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
 from anchorline.studio import cohort as cohort_module
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.cohort import Cohort, CohortCache, progress_of
+from anchorline.studio.cohort import Cohort, CohortCache, Truth, progress_of
 from anchorline.studio.job_queue import JobCanceledError
 from anchorline.studio.problems import Problem
-from anchorline.studio.truth import Truth
 from helpers.studio import (
     HOSTILE,
     SlowModel,

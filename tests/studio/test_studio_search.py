@@ -11,7 +11,7 @@ from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
 from anchorline.studio.app import Studio
-from anchorline.studio.cases import TableCases
+from anchorline.studio.catalog import TableCases
 from anchorline.studio.search import date_range, number_range, words_of
 
 N = 300
@@ -39,7 +39,7 @@ def classify(frame):
 @pytest.fixture(scope="module")
 def catalog():
     explainer = Explainer(classify, Table(FRAME), classes=["approved", "declined"])
-    return Studio(explainer, token=None).catalog
+    return Studio(explainer, token=None).service.catalog
 
 
 APPLIED, DECLINED = FRAME["applied"], PROBABILITY > 0.5
@@ -112,7 +112,7 @@ def test_words_numbers_and_dates_are_read():
 def test_progress_is_told_until_all_rows_are_answered(monkeypatch):
     monkeypatch.setattr(TableCases, "block_rows", 100)
     explainer = Explainer(classify, Table(FRAME), classes=["approved", "declined"])
-    catalog = Studio(explainer, token=None).catalog
+    catalog = Studio(explainer, token=None).service.catalog
     catalog.answer_table.fill.__func__.__defaults__ = (0.0,)
     try:
         shares = [catalog.find("declined", "position") for _ in range(4)]
@@ -129,7 +129,7 @@ def test_a_wide_table_is_searched_in_bounded_memory_and_time():
     n_rows, n_columns = 20_000, 57
     table = Table(np.random.default_rng(0).normal(size=(n_rows, n_columns)))
     explainer = Explainer(lambda rows: np.tanh(rows[:, 0]), table, output="score", output_range=(-1, 1))
-    catalog = Studio(explainer, token=None).catalog
+    catalog = Studio(explainer, token=None).service.catalog
     start = time.perf_counter()
     tracemalloc.start()
     catalog.find("no such words 123", "high")

@@ -1,18 +1,19 @@
-"""Access control: the token, the cookie derived from the token, and the host names of this server."""
+"""Who may ask, and how much: the token and its cookie, host names, the reverse proxy, and the server's limits."""
 
 import hashlib
 import hmac
 import ipaddress
-import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
-TOKEN_BYTES = 32
-MIN_TOKEN = 16  # the minimum number of characters in a token that a person chooses
+from starlette.requests import cookie_parser
 
+from anchorline.errors import ParameterError
+from anchorline.render.characters import printable
 
-def new_token() -> str:
-    """Return a random token that cannot be guessed."""
-    return secrets.token_urlsafe(TOKEN_BYTES)
+_MAX_USER = 200  # characters of a user's name in the audit log
 
 
 class Access:
@@ -44,12 +45,7 @@ class Access:
         scheme, _, credentials = (authorization or "").partition(" ")
         if scheme.lower() == "bearer" and _is_equal(credentials.strip(), self._token):
             return True
-        return _is_equal(self._session_of(cookies or ""), self._session)
-
-    def _session_of(self, cookies: str) -> str:
-        """Return the value of this server's cookie; cookies of other programs, in any format, are skipped."""
-        pairs = (cookie.partition("=") for cookie in cookies.split(";"))
-        return next((value.strip() for name, _, value in pairs if name.strip() == self.cookie_name), "")
+        return _is_equal(cookie_parser(cookies or "").get(self.cookie_name, ""), self._session)
 
     def set_cookie(self, secure: bool, root_path: str = "") -> str:
         """Return the Set-Cookie header of the session, which scripts cannot read and other sites cannot send."""
@@ -105,3 +101,103 @@ def is_loopback(host: str) -> bool:
 
 def _is_equal(text: str, secret: str) -> bool:
     return hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A reverse proxy in front of the server: the scheme of the outer connection, and the name of the user.
+
+    Its headers count only if the request comes from its address, because any client can send them.
+
+    Parameters
+    ----------
+    network
+        Address or network of the proxy, such as ``127.0.0.1`` or ``10.0.0.0/24``; None without a proxy.
+    user_header
+        Header in which the proxy sends the name of the user; None if it sends none.
+    root_path
+        Prefix of the public addresses, such as ``/studio``; empty if the server has its own host name.
+    """
+
+    network: str | None = None
+    user_header: str | None = None
+    root_path: str = ""
+
+    def __post_init__(self) -> None:
+        if self.network is not None:
+            try:
+                ipaddress.ip_network(self.network, strict=False)
+            except ValueError:
+                raise ParameterError(
+                    f"--behind-proxy is {self.network!r}, but it must be an address or a network. "
+                    "Type, for example, --behind-proxy 127.0.0.1."
+                ) from None
+        if self.user_header is not None and self.network is None:
+            raise ParameterError(
+                f"--user-header is {self.user_header!r}, but no proxy is named, so that every client could choose "
+                "its name. Add --behind-proxy ADDRESS."
+            )
+        path = self.root_path
+        if path and not (path.startswith("/") and path.isascii() and path.isprintable() and path[-1] not in "/ "):
+            raise ParameterError(
+                f"--root-path is {path!r}, but it must begin with a slash and must not end with one. "
+                "Type, for example, --root-path /studio."
+            )
+
+    def is_sender(self, client: Any) -> bool:
+        """Return whether a connection comes from the proxy; ``client`` is the ASGI pair of address and port."""
+        if self.network is None or not client:
+            return False
+        try:
+            address = ipaddress.ip_address(str(client[0]))
+        except ValueError:
+            return False
+        return address in ipaddress.ip_network(self.network, strict=False)
+
+    def scheme(self, scope: Mapping[str, Any], headers: Mapping[str, str]) -> str:
+        """Return the scheme that the browser uses."""
+        forwarded = headers.get("x-forwarded-proto", "").strip().lower()
+        if forwarded in ("http", "https") and self.is_sender(scope.get("client")):
+            return forwarded
+        return str(scope["scheme"])
+
+    def user(self, scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
+        """Return the name of the user that the proxy has logged in, or None if it sent none."""
+        if self.user_header is None or not self.is_sender(scope.get("client")):
+            return None
+        name = headers.get(self.user_header.lower())
+        return printable(name)[:_MAX_USER] if name else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudioLimits:
+    """Limits of one server; the constants in `schemas` apply to every server.
+
+    Parameters
+    ----------
+    max_queries
+        Maximum number of answers of the model per explanation, rule, and search for changes. Below 20,000, the
+        model is not asked about the rows of the table either.
+    max_body, max_depth
+        Maximum number of bytes and of nesting levels per request body.
+    queue, workers
+        Maximum number of jobs that wait, and number of threads that run jobs.
+    timeout
+        Seconds from the arrival of a request until it is answered with 503.
+    body_timeout
+        Seconds within which a client must have sent its request.
+    cache_bytes
+        Maximum total size of cached answers.
+    concurrency
+        Maximum number of open connections or running requests; further ones receive status 503.
+    """
+
+    max_queries: int = 20_000
+    max_body: int = 1_000_000
+    max_depth: int = 32
+    queue: int = 64
+    workers: int = 2
+    timeout: float = 60.0
+    body_timeout: float = 10.0
+    cache_bytes: int = 64_000_000
+    concurrency: int = 512

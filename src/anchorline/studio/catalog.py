@@ -1,19 +1,290 @@
-"""The cases with the model's answers, searched and sorted."""
+"""The cases that a server offers, be they rows of a table, texts or images: their values and the model's answers.
 
-from collections.abc import Sequence
+The model's answers are kept as numbers, and asked for block by block. Searches and sorts cover all cases.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
+from anchorline.facts import Fact
 from anchorline.model.predictor import Questions, Scores
+from anchorline.render.characters import ELLIPSIS, printable
+from anchorline.spaces.columns import CATEGORY, NUMBER, Column, text_of
+from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table
-from anchorline.studio.answers import AnswerTable
-from anchorline.studio.cases import Cases, Plain, TableCases, browser_value
-from anchorline.studio.contents import ContentCases, Contents
+from anchorline.studio.contents import Contents
 from anchorline.studio.job_queue import checkpoint
+from anchorline.studio.problems import Problem
 from anchorline.studio.search import Search, compare_numbers, number_range, words_of
+
+_MAX_LEVELS = 50  # categories per column that the page offers for choice
+_LONGEST = 1000  # characters of a text in the list of cases
+_TEXTS_PER_CALL, _IMAGES_PER_BLOCK = 64, 8
+_FILL_SECONDS = 1.0  # a request asks for further blocks for about this time
+_MAX_SCORES = 20_000_000  # scores of all classes are kept up to this many: 160 MB
+_DIGITS = re.compile(r"-?[1-9][0-9]{15,308}")  # the integers that `browser_value` writes as texts
+
+Plain = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changed:
+    """A case after some changes: one model input, its values by column, and which facts it breaks."""
+
+    original: Any
+    values: dict[str, Plain]
+    is_broken: Sequence[bool]
+
+
+class TableCases:
+    """The rows of a table by position. ``columns`` are searched; row i is stored at ``stored_at[i]`` in them."""
+
+    block_rows = 4096  # rows that the model is asked about before the next request gets its turn
+
+    def __init__(self, space: Table) -> None:
+        self._space, self._natives = space, space.schema.natives
+        self.names, self.columns, self.n_rows = list(space.names), space.schema.columns, space.schema.n_rows
+        self.stored_at = space.schema.positions  # the schema keeps its rows in an order of its own
+        self._numeric = {*compress(self.names, [column.kind == NUMBER for column in self.columns])}
+
+    def parse_row(self, row: Any) -> Any:
+        """Return a position, or values by column with the texts that `browser_value` writes parsed."""
+        if not isinstance(row, dict):
+            return row
+        return {key: _parse_integer(value) if key in self._numeric else value for key, value in row.items()}
+
+    def cells(self, j: int, stored: Sequence[int]) -> list[Plain]:
+        """Return values of column ``j`` at stored rows with all their digits, as types that JSON can represent."""
+        column, natives = self.columns[j], self._natives.pick(j, np.array(stored, dtype=np.intp))
+        return [
+            plain(Column(column.kind, column.values[at : at + 1], column.missing[at : at + 1]), natives[i : i + 1])
+            for i, at in enumerate(stored)
+        ]
+
+    def inputs(self, stored: np.ndarray) -> Iterator[tuple[Any, int]]:
+        """Yield all rows at once."""
+        yield self._natives.rows(stored), len(stored)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return a description per column: its name, its kind, and the values that can be chosen for it."""
+        return [_describe_column(name, column) for name, column in zip(self.names, self.columns, strict=True)]
+
+    def change(
+        self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
+    ) -> Changed:
+        """Return the row with other values."""
+        unknown = [name for name in edits if name not in self.names]
+        if unknown:
+            detail = f"edits contains {unknown[0]!r}, which is not a column of the table. Use the names in /rows."
+            raise Problem(422, detail)
+        if broken:
+            raise Problem(422, "broken names words or regions; a row of a table has edits instead.")
+        row = dict(zip(self.names, neighborhood.instance, strict=True))
+        after = self._space.at(row | self.parse_row(dict(edits)))
+        values = dict(zip(self.names, map(browser_value, after.instance), strict=True))
+        is_broken = [not self._space.is_true(fact, after.columns)[0] for fact in facts]
+        return Changed(after.original, values, is_broken)
+
+
+def browser_value(value: Plain) -> Plain:
+    """Return a value as browsers can represent it: integers from 2^53 on, which lose digits, become texts."""
+    return str(value) if isinstance(value, int) and abs(value) >= 2**53 else value
+
+
+def _parse_integer(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
+
+
+def _describe_column(name: str, column: Column) -> dict[str, Any]:
+    description = {"name": name, "kind": column.kind, "has_missing": bool(column.missing.any())}
+    if column.kind != CATEGORY:
+        return description
+    levels, counts = np.unique(column.values[~column.missing].astype(object), return_counts=True)
+    frequent = np.argsort(-counts, kind="stable")[:_MAX_LEVELS]
+    return description | {"levels": [str(levels[i]) for i in frequent], "has_more": len(levels) > _MAX_LEVELS}
+
+
+class ContentCases:
+    """Texts or images by position, in one column."""
+
+    def __init__(self, space: Contents) -> None:
+        self._space, self.n_rows, self.names = space, len(space.contents), [space.column]
+        self.block_rows = _TEXTS_PER_CALL if space.is_text else _IMAGES_PER_BLOCK
+        self.stored_at = np.arange(self.n_rows)
+        values = np.empty(self.n_rows, dtype=object)
+        values[:] = list(space.titles)
+        self.columns: tuple[Column, ...] = (Column(CATEGORY, values, np.zeros(self.n_rows, dtype=bool)),)
+
+    def cells(self, j: int, stored: Sequence[int]) -> list[Plain]:
+        """Return the texts or titles, shortened."""
+        texts = [self.columns[j].values[at] for at in stored]
+        return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}{ELLIPSIS}" for text in texts]
+
+    def inputs(self, stored: np.ndarray) -> Iterator[tuple[Any, int]]:
+        """Yield all texts at once, and images one by one, because they may have different sizes."""
+        contents = (self._space.contents[at] for at in stored.tolist())
+        if self._space.is_text:
+            yield list(contents), len(stored)
+            return
+        for content in contents:
+            image = np.asarray(content)[None]
+            yield image.reshape(1, -1) if self._space.space.flatten else image, 1  # type: ignore[union-attr]
+
+    def parse_row(self, row: Any) -> Any:
+        """Return a position or a row by column."""
+        return row
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return the name of the column, and whether it holds texts or images."""
+        kind = "texts" if self._space.is_text else "images"
+        return [{"name": self._space.column, "kind": kind, "has_missing": False}]
+
+    def change(
+        self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
+    ) -> Changed:
+        """Return the text, or another one in its place, without some units; or the image with hidden regions."""
+        unknown = [name for name in broken if name not in neighborhood.names]
+        if unknown:
+            raise ParameterError(
+                f"broken contains {unknown[0]!r:.60}, which is not a fact of this case. Use the names of this "
+                "case's facts."
+            )
+        after: Any = self._space.at(dict(edits)) if edits else neighborhood
+        realized = after.realize_flips(np.array([[name in broken for name in after.names]]))
+        kept = {*after.names} - {*broken}
+        values = {self._space.column: realized[0] if self._space.is_text else None}
+        return Changed(realized, values, [fact.attribute not in kept for fact in facts])
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers to several rows: the decision per row, and the explained number per row (None for labels)."""
+
+    texts: list[str]
+    values: list[float | None]
+
+
+Cases = TableCases | ContentCases
+
+
+class AnswerTable:
+    """The model's answers to all rows, as far as they are known.
+
+    The model is asked about a block of rows at once. For every row the table keeps a number and the code of a
+    text, not Python objects, so that memory is bounded.
+    """
+
+    def __init__(self, explainer: Explainer, cases: Cases) -> None:
+        self._explainer, self._cases = explainer, cases
+        self.n_rows, self._block_rows = cases.n_rows, cases.block_rows
+        self._lock = threading.Lock()
+        self._levels: dict[str, int] = {}
+        self.codes = np.full(self.n_rows, -1, dtype=np.int32)
+        self.values = np.full(self.n_rows, np.nan)
+        self._scores: np.ndarray | None = None
+        self._known = np.zeros(-(-self.n_rows // self._block_rows), dtype=bool)
+
+    @property
+    def n_known(self) -> int:
+        """How many rows have an answer."""
+        return min(self.n_rows, int(self._known.sum()) * self._block_rows)
+
+    @property
+    def is_known(self) -> np.ndarray:
+        """Whether each row has an answer."""
+        return np.repeat(self._known, self._block_rows)[: self.n_rows]
+
+    @property
+    def levels(self) -> list[str]:
+        """The distinct texts of answers; empty for numbers, whose texts follow from the numbers."""
+        return list(self._levels)
+
+    @property
+    def names(self) -> list[str]:
+        """The texts that answers can be: those of all classes, or if these are not known, the levels."""
+        classes = self._explainer.target.classes
+        return self.levels if classes is None else [printable(str(label)) for label in classes]
+
+    def ask(self, inputs: Any, n_rows: int = 1) -> Scores:
+        """Return the model's checked answers to model inputs."""
+        known = self._explainer.table_answers(ask=False)
+        return Questions(self._explainer.target, None if known is None else known.rule).ask(inputs, n_rows)
+
+    def ask_rows(self, positions: np.ndarray) -> Scores:
+        """Return the model's checked answers to cases."""
+        stored = self._cases.stored_at[positions]
+        parts = [self.ask(inputs, n_rows) for inputs, n_rows in self._cases.inputs(stored)]
+        named = [part.named for part in parts if part.named is not None]
+        return Scores(np.concatenate([part.values for part in parts]), np.concatenate(named) if named else None)
+
+    def fill(self, seconds: float = _FILL_SECONDS) -> None:
+        """Ask for further blocks for about that time, at least for one; progress is `n_known`."""
+        end = time.monotonic() + seconds
+        for block in np.flatnonzero(~self._known).tolist():
+            checkpoint()
+            positions = np.arange(block * self._block_rows, min(self.n_rows, (block + 1) * self._block_rows))
+            self._store(positions, self.ask_rows(positions))
+            self._known[block] = True
+            if time.monotonic() > end:
+                return
+
+    def at(self, positions: Sequence[int]) -> Answers:
+        """Return the answers to a few rows; the model is asked about those that are not known."""
+        rows = np.array(positions, dtype=np.intp)
+        unknown = rows[~self._known[rows // self._block_rows]]
+        if len(unknown):
+            self._store(unknown, self.ask_rows(unknown))
+        levels, codes = self.levels, self.codes[rows].tolist()
+        return _readable([levels[code] for code in codes if code >= 0] or None, self.values[rows])
+
+    def readable(self, scores: Scores) -> Answers:
+        """Return the decisions and the explained numbers in the model's answer to any rows."""
+        return _readable(*self._read(scores))
+
+    def scores(self, column: int) -> np.ndarray | None:
+        """Return the score of one class per row (NaN where unknown), or None if there are too many to keep."""
+        return None if self._scores is None else self._scores[:, column]
+
+    def _read(self, scores: Scores) -> tuple[list[str] | None, np.ndarray]:
+        """Return the texts, None for numbers; and the explained numbers, NaN for labels."""
+        target, values = self._explainer.target, scores.values
+        if scores.named is not None and target.task != "number":
+            column = scores.named if target.column is None else target.column
+            labels = [f"class {j}" for j in range(values.shape[1])] if target.classes is None else target.classes
+            names = [printable(str(label)) for label in labels]
+            return [names[j] for j in scores.named.tolist()], values[np.arange(len(values)), column].astype(float)
+        if values.ndim == 2:
+            return None, values[:, target.column or 0].astype(float)
+        if target.task == "number" or (values.dtype.kind == "f" and target.task != "label"):
+            return None, values.astype(float)
+        return [printable(str(label)) for label in values.tolist()], np.full(len(values), np.nan)
+
+    def _store(self, rows: np.ndarray, scores: Scores) -> None:
+        texts, numbers = self._read(scores)
+        with self._lock:
+            self.values[rows] = numbers
+            if texts is not None:
+                self.codes[rows] = [self._levels.setdefault(text, len(self._levels)) for text in texts]
+            if scores.named is not None and self.n_rows * scores.values.shape[1] <= _MAX_SCORES:
+                if self._scores is None:
+                    self._scores = np.full((self.n_rows, scores.values.shape[1]), np.nan)
+                self._scores[rows] = scores.values
+
+
+def _readable(texts: list[str] | None, values: np.ndarray) -> Answers:
+    numbers = values.tolist()
+    if texts is None:
+        return Answers([text_of(value, NUMBER) for value in numbers], numbers)
+    return Answers(texts, [None if np.isnan(value) else value for value in numbers])
 
 
 class Catalog:
@@ -24,30 +295,13 @@ class Catalog:
         self.names, self.n_rows, self._stored_at = self.cases.names, self.cases.n_rows, self.cases.stored_at
         exact = lambda j, row: self.cases.cells(j, [row])[0]  # noqa: E731
         self._search = Search(self.names, list(self.cases.columns), exact)
-        self.answer_table = AnswerTable(
-            self.ask_rows, lambda: explainer.target, self.n_rows, self.cases.block_rows
-        )
+        self.answer_table = AnswerTable(explainer, self.cases)
 
     def values(self, positions: Sequence[int]) -> list[list[Plain]]:
         """Return the values of rows in the order of the columns; `parse_row` reads a table's back exactly."""
         stored = self._stored_at[list(positions)].tolist()
         columns = [map(browser_value, self.cases.cells(j, stored)) for j in range(len(self.names))]
         return [list(row) for row in zip(*columns, strict=True)]
-
-    def parse_row(self, row: Any) -> Any:
-        """Return a row from a request as the space reads it."""
-        return self.cases.parse_row(row)
-
-    def ask(self, inputs: Any, n_rows: int = 1) -> Scores:
-        """Return the model's checked answers to model inputs."""
-        known = self._explainer.table_answers(ask=False)
-        return Questions(self._explainer.target, None if known is None else known.rule).ask(inputs, n_rows)
-
-    def ask_rows(self, positions: np.ndarray) -> Scores:
-        """Return the model's checked answers to cases."""
-        parts = [self.ask(inputs, n_rows) for inputs, n_rows in self.cases.inputs(self._stored_at[positions])]
-        named = [part.named for part in parts if part.named is not None]
-        return Scores(np.concatenate([part.values for part in parts]), np.concatenate(named) if named else None)
 
     def find(self, search: str, sort: str, output: str | None = None) -> tuple[np.ndarray, float]:
         """Return the positions of the rows that match every word of ``search``, and how far the answers are known.

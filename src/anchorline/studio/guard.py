@@ -1,37 +1,30 @@
 """The outermost ASGI middleware: refuses requests before routing, and adds the headers of every answer.
 
 The checks run in this order: Host and Origin (against DNS rebinding and other sites), then the token, then the
-body with its size, duration, nesting and values.
+body with its size, duration, depth, keys, numbers and texts.
 """
 
 import asyncio
-import logging
+import json
+import math
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qsl, urlencode
 
-from anchorline.render.characters import printable
-from anchorline.studio.access import Access, is_address, is_same_origin
-from anchorline.studio.bodies import check_json
-from anchorline.studio.job_queue import ClientDisconnectedError
-from anchorline.studio.limits import StudioLimits
-from anchorline.studio.logs import request_id
-from anchorline.studio.metrics import Metrics
-from anchorline.studio.problems import MEDIA_TYPE, Problem
-from anchorline.studio.proxy import Proxy
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Scope = dict[str, Any]
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from anchorline.render.characters import printable
+from anchorline.studio.access import Access, Proxy, StudioLimits, is_address, is_same_origin
+from anchorline.studio.observability import Metrics
+from anchorline.studio.problems import Problem, logger, request_id
 
 INTERNAL_ERROR = "The server failed to answer the request. The server's log contains the error."
 
-logger = logging.getLogger("anchorline.studio")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -55,13 +48,18 @@ _LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which th
 _MAX_FORM = 4096  # bytes of a login, which needs no token; a megabyte of fields would take a tenth of a second
 _MAX_LARGE = 16  # large bodies that wait to be checked
 _REST = 2.0  # for each second of checking large bodies, seconds without
+# The pattern skips strings, so that brackets inside them do not count. An unterminated string extends to the end
+# of the body. Possessive quantifiers (*+, ++) prevent backtracking, which would take quadratic time because every
+# quote inside an unterminated string would be tried as the start of another string.
+_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Guard:
     """ASGI middleware around the whole application."""
 
     def __init__(
-        self, app: App, access: Access, limits: StudioLimits, metrics: Metrics, landing: bytes, proxy: Proxy
+        self, app: ASGIApp, access: Access, limits: StudioLimits, metrics: Metrics, landing: bytes, proxy: Proxy
     ) -> None:
         self._app, self._access, self._limits, self._metrics = app, access, limits, metrics
         self._landing, self._proxy = landing, proxy
@@ -75,25 +73,26 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = headers_of(scope)
-        reply = _Reply(send, _request_id(headers))
+        headers = Headers(scope=scope)
+        reply = _Reply(send, headers)
         scope = self._as_inside(scope, headers)
         scope["state"]["request_id"] = reply.request_id
         request_id.set(reply.request_id)
         start = time.perf_counter()
         try:
-            await self._answer(scope, headers, receive, reply)
+            app, receive = await self._admitted(scope, headers, receive)
+            await app(scope, receive, reply.send)
         except Problem as problem:
-            await reply.send_problem(problem)
-        except ClientDisconnectedError:
+            await reply.send_problem(scope, receive, problem)
+        except ClientDisconnect:
             reply.status = 499
         except Exception:
             logger.exception("request %s failed", reply.request_id)
-            await reply.send_problem(Problem(500, INTERNAL_ERROR))
+            await reply.send_problem(scope, receive, Problem(500, INTERNAL_ERROR))
         finally:
             self._record(scope, reply, time.perf_counter() - start)
 
-    def _as_inside(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
+    def _as_inside(self, scope: Scope, headers: Headers) -> Scope:
         """Return the scope as the application sees it: without the proxy's prefix, and GET instead of HEAD.
 
         The server omits the body of the answer to HEAD. A proxy may remove the prefix itself, or leave it.
@@ -105,10 +104,11 @@ class Guard:
         state["address"] = client[0] if client else None
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scheme = self._proxy.scheme(scope, headers)
-        return scope | {"path": path, "method": method, "scheme": scheme, "state": state}
+        return {**scope, "path": path, "method": method, "scheme": scheme, "state": state}
 
-    async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive, reply: "_Reply") -> None:
-        method, path = scope["method"], scope["path"]
+    async def _admitted(self, scope: Scope, headers: Headers, receive: Receive) -> tuple[ASGIApp, Receive]:
+        """Return what answers the request, and what it receives; raise `Problem` if the request is refused."""
+        method, path, root = scope["method"], scope["path"], self._proxy.root_path
         host, origin = headers.get("host"), headers.get("origin")
         if "content-length" in headers and "transfer-encoding" in headers:  # two lengths of one body
             detail = "The request has both Content-Length and Transfer-Encoding. Send only one of them."
@@ -124,25 +124,25 @@ class Guard:
             raise Problem(
                 403, "The request comes from another site. Only this server's own page may send requests."
             )
-        if self._proxy.root_path == path:  # relative addresses need the slash at the end
-            return await reply.redirect(f"{path}/", None)
+        if path == root:  # relative addresses need the slash at the end
+            return RedirectResponse(f"{path}/", 303), receive
         is_admitted = self._access.admits(headers.get("authorization"), headers.get("cookie"))
-        if is_landing and await self._log_in_by_link(scope, reply, is_admitted):
-            return None
+        if is_landing and (answer := self._login_by_link(scope, is_admitted)):
+            return answer, receive
         scope["state"]["admitted"] = is_admitted
         if not is_admitted and path not in _OPEN_PATHS:
             if is_landing:
-                return await reply.send_page(401, self._landing)
+                return HTMLResponse(self._landing, 401), receive
             detail = (
                 "The token is missing or wrong. Send the token from the link that `anchorline serve` printed, "
                 "in the header Authorization: Bearer TOKEN."
             )
             raise Problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
         if method in _METHODS_WITH_BODY and (is_admitted or path == "/login"):  # other bodies are not read
-            receive = await self._read_body(headers, receive, is_form=path == "/login")
-        return await self._app(scope, receive, reply.send)
+            receive = await self._read_body(scope, headers, receive)
+        return self._app, receive
 
-    async def _log_in_by_link(self, scope: Scope, reply: "_Reply", is_admitted: bool) -> bool:
+    def _login_by_link(self, scope: Scope, is_admitted: bool) -> ASGIApp | None:
         """Redirect a link with a token to the link without it, and set the cookie if the token is right.
 
         A client with a wrong token and without the cookie receives the login page with a message.
@@ -150,42 +150,39 @@ class Guard:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for key, value in query if key == "token"]
         if not tokens:
-            return False
-        rest = urlencode([pair for pair in query if pair[0] != "token"])
-        root = self._proxy.root_path
-        if self._access.is_token(tokens[0]):
-            cookie = self._access.set_cookie(scope["scheme"] == "https", root)
-            await reply.redirect(f"{root}/?{rest}" if rest else f"{root}/", cookie)
-        elif is_admitted:
-            await reply.redirect(f"{root}/?{rest}" if rest else f"{root}/", None)
-        else:
-            await reply.send_page(401, refused_landing(self._landing))
-        return True
+            return None
+        is_token = self._access.is_token(tokens[0])
+        if not is_token and not is_admitted:
+            return HTMLResponse(refused_landing(self._landing), 401)
+        root, rest = self._proxy.root_path, urlencode([pair for pair in query if pair[0] != "token"])
+        cookie = {"Set-Cookie": self._access.set_cookie(scope["scheme"] == "https", root)} if is_token else None
+        return RedirectResponse(f"{root}/?{rest}" if rest else f"{root}/", 303, cookie)
 
-    async def _read_body(self, headers: Mapping[str, str], receive: Receive, is_form: bool) -> Receive:
+    async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """Read and check the whole body, and return a function that delivers it to the application."""
+        is_form = scope["path"] == "/login"
+        most = _MAX_FORM if is_form else self._limits.max_body
         media_type = "application/x-www-form-urlencoded" if is_form else "application/json"
-        length, most = headers.get("content-length", "0"), _MAX_FORM if is_form else self._limits.max_body
+        length, body = headers.get("content-length", "0"), bytearray()
         if length.isdecimal() and int(length) > most:
             raise Problem(413, f"The body has {length} bytes; the maximum is {most} bytes.")
         try:
             async with asyncio.timeout(self._limits.body_timeout):
-                body = await self._receive_all(receive, most)
+                async for part in Request(scope, receive).stream():
+                    body += part
+                    if len(body) > most:
+                        raise Problem(413, f"The body has more than {most} bytes, which is the maximum.")
         except TimeoutError:
             detail = f"The request took longer than {self._limits.body_timeout:g} s to arrive."
             raise Problem(408, detail, headers={"Connection": "close"}) from None
         if body and headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
             raise Problem(415, f"The body must be {media_type}.", headers={"Accept-Post": media_type})
         if body and not is_form:
-            await self._check(body)
-        is_delivered = False
+            await self._check(bytes(body))
+        messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def deliver() -> Message:
-            nonlocal is_delivered
-            if is_delivered:
-                return await receive()
-            is_delivered = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return messages.pop() if messages else await receive()
 
         return deliver
 
@@ -195,9 +192,7 @@ class Guard:
             check_json(body, self._limits.max_depth)
             return
         if self._n_large >= _MAX_LARGE:
-            raise Problem(
-                429, "Too many large requests arrive at once. Try again later.", headers={"Retry-After": "5"}
-            )
+            raise Problem(429, "Too many large requests arrive at once. Try again later.", retry_after=5)
         self._n_large += 1
         try:
             async with self._large:
@@ -208,19 +203,6 @@ class Guard:
                     await asyncio.sleep(_REST * (time.perf_counter() - start))
         finally:
             self._n_large -= 1
-
-    async def _receive_all(self, receive: Receive, most: int) -> bytes:
-        parts, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise ClientDisconnectedError
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > most:
-                raise Problem(413, f"The body has more than {most} bytes, which is the maximum.")
-            if not message.get("more_body", False):
-                return b"".join(parts)
 
     def _record(self, scope: Scope, reply: "_Reply", seconds: float) -> None:
         """Update the metrics and write a log line."""
@@ -242,23 +224,20 @@ def refused_landing(landing: bytes) -> bytes:
     return landing.replace(b'role="alert">', b'role="alert">' + message.encode(), 1)
 
 
-def headers_of(scope: Scope) -> dict[str, str]:
-    """Return the headers of a request; of several with the same name, the first one."""
-    return {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(scope["headers"])}
-
-
 async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request on a connection that exceeds the limit of connections."""
     headers = {"Retry-After": "10", "Connection": "close"}
     problem = Problem(503, "The server has too many open connections. Try again later.", headers=headers)
-    await _Reply(send, _request_id(headers_of(scope))).send_problem(problem)
+    await _Reply(send, Headers(scope=scope)).send_problem(scope, receive, problem)
 
 
 class _Reply:
     """Sends one answer with the headers that every answer has, and stores its status."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
-        self._send, self.request_id, self.status, self._has_started = send, request_id, 500, False
+    def __init__(self, send: Send, headers: Headers) -> None:
+        proposed = headers.get("x-request-id", "")
+        self.request_id = proposed if _REQUEST_ID.fullmatch(proposed) else uuid.uuid4().hex
+        self._send, self.status, self._has_started = send, 500, False
 
     async def send(self, message: Message) -> None:
         """Send an ASGI message, with the common headers added to the start of a response."""
@@ -266,31 +245,59 @@ class _Reply:
             self.status, self._has_started = message["status"], True
             headers = {key.lower(): value for key, value in message.get("headers", [])}
             common = _HEADERS | {b"x-request-id": self.request_id.encode()}
-            message = message | {"headers": list((common | headers).items())}
+            message = {**message, "headers": list((common | headers).items())}
         await self._send(message)
 
-    async def send_problem(self, problem: Problem) -> None:
+    async def send_problem(self, scope: Scope, receive: Receive, problem: Problem) -> None:
         """Answer with a problem, unless an answer has already started."""
         if not self._has_started:
-            headers = {"Content-Type": MEDIA_TYPE} | problem.headers
-            await self._send_response(problem.status, headers, problem.body(self.request_id))
-
-    async def send_page(self, status: int, content: bytes) -> None:
-        """Answer with an HTML page."""
-        await self._send_response(status, {"Content-Type": "text/html; charset=utf-8"}, content)
-
-    async def redirect(self, location: str, cookie: str | None) -> None:
-        """Redirect the browser to ``location``, with a cookie unless it is None."""
-        headers = {"Location": location} | ({} if cookie is None else {"Set-Cookie": cookie})
-        await self._send_response(303, headers, b"")
-
-    async def _send_response(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        raw_headers = [(key.lower().encode(), value.encode("latin-1")) for key, value in headers.items()]
-        raw_headers.append((b"content-length", str(len(body)).encode()))
-        await self.send({"type": "http.response.start", "status": status, "headers": raw_headers})
-        await self.send({"type": "http.response.body", "body": body})
+            await problem.response(self.request_id)(scope, receive, self.send)
 
 
-def _request_id(headers: Mapping[str, str]) -> str:
-    proposed = headers.get("x-request-id", "")
-    return proposed if _REQUEST_ID.fullmatch(proposed) else uuid.uuid4().hex
+def check_json(body: bytes, max_depth: int) -> None:
+    """Raise `Problem` 400 unless the body is valid JSON of depth at most ``max_depth``.
+
+    Numbers must be finite, keys must be unique within their object, and texts must be valid Unicode.
+    """
+    _check_depth(body, max_depth)
+    try:
+        content = json.loads(
+            body.decode("utf-8"),
+            parse_constant=_refuse_constant,
+            parse_float=_finite_float,
+            object_pairs_hook=_unique_keys,
+        )
+        if _SURROGATE.search(body):
+            json.dumps(content, ensure_ascii=False).encode()  # raises for a lone surrogate
+    except UnicodeError:
+        raise Problem(400, "The body is not valid UTF-8. Send JSON encoded as UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, f"The body is not valid JSON: {error}") from None
+
+
+def _check_depth(body: bytes, max_depth: int) -> None:
+    depth = 0
+    for token in _TOKENS.finditer(body):
+        if token[0] in (b"[", b"{"):
+            depth += 1
+            if depth > max_depth:
+                raise Problem(400, f"The body is nested more than {max_depth} levels deep.")
+        elif token[0] in (b"]", b"}"):
+            depth -= 1
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _finite_float(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise ValueError(f"{text[:20]} exceeds the range of a float")
+    return float(text)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    body = dict(pairs)
+    if len(body) < len(pairs):
+        raise ValueError("an object contains the same key twice")
+    return body

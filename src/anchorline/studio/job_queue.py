@@ -13,18 +13,22 @@ Every accepted job is finished, however many wait: the time limit counts the tim
 """
 
 import asyncio
+import contextlib
 import contextvars
+import hashlib
+import json
 import math
-import queue
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from anchorline.studio.cache import AnswerCache
-from anchorline.studio.limits import StudioLimits
-from anchorline.studio.metrics import Metrics
+from cachetools import LRUCache
+from starlette.requests import ClientDisconnect
+
+from anchorline.studio.access import StudioLimits
+from anchorline.studio.observability import Metrics
 from anchorline.studio.problems import Problem
 
 _SLICE = 0.25  # seconds; a job that has run for longer makes room for those that have not
@@ -34,16 +38,12 @@ _SHARE = 0.2  # of the time, for long jobs while others wait
 _MOST_OWED, _MOST_BORROWED = 0.1, 1.0  # seconds of long jobs in a row while others wait, and without a turn
 _CHECK_EVERY = 0.01  # seconds between two looks at the queue
 _STUCK_SECONDS = 5.0  # a thread that has not stopped this long after it should is stuck
-_RETRY_LATER = {"Retry-After": "10"}
+_ENTRY_BYTES = 1000  # of memory that a cached answer takes beside its bytes, about
 _SHUTTING_DOWN = "The server is shutting down. Send the request again when it has restarted."
 
 
 class JobCanceledError(BaseException):
     """No client waits for this job; not an `Exception`, so that no handler mistakes it for a model's error."""
-
-
-class ClientDisconnectedError(Exception):
-    """The client has closed its connection, so that nobody can be answered."""
 
 
 @dataclass(eq=False, slots=True)
@@ -57,10 +57,8 @@ class Job:
     function: Callable[[], bytes]
     future: "asyncio.Future[bytes]"
     pause: Callable[["Job"], None]
-    context: contextvars.Context = field(default_factory=contextvars.copy_context)
     turn: threading.Event = field(default_factory=threading.Event)
     n_waiters: int = 0
-    has_begun: bool = False
     canceled: float = math.inf  # when it should have stopped
     seconds: float = 0.0  # of running, before it was resumed for the last time
     resumed: float | None = None  # None while it waits
@@ -113,29 +111,32 @@ def running_seconds() -> float:
     return time.perf_counter() if job is None else job.running_seconds
 
 
-class JobQueue:
-    """Runs jobs in daemon threads, ``limits.workers`` at a time; caches the answers of jobs that have a key.
+def request_key(route: str, request: Mapping[str, Any]) -> str:
+    """Return the cache key of a request, which does not depend on the order of the request's keys."""
+    return hashlib.sha256(f"{route} {json.dumps(request, sort_keys=True)}".encode()).hexdigest()
 
-    A thread that hangs in a model cannot keep the process alive. Paused jobs keep their threads, and idle threads
-    are used again.
+
+class JobQueue:
+    """Runs jobs, ``limits.workers`` at a time; caches the answers of jobs that have a key.
+
+    Every job has a daemon thread of its own, so that a thread that hangs in a model cannot keep the process alive.
     """
 
     def __init__(self, limits: StudioLimits, metrics: Metrics) -> None:
         self.limits, self.metrics = limits, metrics
-        self.cache = AnswerCache(limits.cache_entries, limits.cache_bytes)
+        size = lambda answer: len(answer) + _ENTRY_BYTES  # noqa: E731
+        self.cache: LRUCache[str, bytes] = LRUCache(limits.cache_bytes, getsizeof=size)  # for the event loop only
         self._lock = threading.Lock()
         self._waiting: list[Job] = []  # for a turn, whether or not they have begun
         self._running: set[Job] = set()
         self._owed = 0.0  # seconds of running to the long jobs
-        self._begun: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._n_idle = threading.Semaphore(0)
         self._unfinished: set[Job] = set()
         self._is_closed = False
         self._mean_seconds = 0.3  # a moving average of the duration of a job, for Retry-After
         metrics.jobs_waiting.set_function(lambda: self.n_waiting)
         metrics.jobs_running.set_function(lambda: self.n_running)
         metrics.cache_entries.set_function(lambda: len(self.cache))
-        metrics.cache_bytes.set_function(lambda: self.cache.n_bytes)
+        metrics.cache_bytes.set_function(lambda: self.cache.currsize)
 
     @property
     def n_waiting(self) -> int:
@@ -183,13 +184,13 @@ class JobQueue:
                     break
                 if disconnect.done():
                     outcome = "left"
-                    raise ClientDisconnectedError
+                    raise ClientDisconnect
                 if job.running_seconds > self.limits.timeout:
                     outcome = "timed out"
                     detail = f"The answer took longer than {self.limits.timeout:g} s."
-                    raise Problem(503, detail, headers=_RETRY_LATER)
+                    raise Problem(503, detail, retry_after=10)
                 if self.n_stuck >= self.limits.workers:
-                    raise Problem(503, "The model does not answer. Try again later.", headers=_RETRY_LATER)
+                    raise Problem(503, "The model does not answer. Try again later.", retry_after=10)
             return job.future.result()
         finally:
             disconnect.cancel()
@@ -205,17 +206,19 @@ class JobQueue:
         """Cancel every unfinished job, and answer the requests that wait for one with 503."""
         self.close()
         for job in list(self._unfinished):
-            self._cancel(job, "abandoned", Problem(503, _SHUTTING_DOWN, headers=_RETRY_LATER))
+            self._cancel(job, "abandoned", Problem(503, _SHUTTING_DOWN, retry_after=10))
 
     def _submit(self, key: str | None, function: Callable[[], bytes]) -> Job:
         if self._is_closed:
-            raise Problem(503, _SHUTTING_DOWN, headers=_RETRY_LATER)
+            raise Problem(503, _SHUTTING_DOWN, retry_after=10)
         if len(self._unfinished) >= self.limits.queue + self.limits.workers:
             self.metrics.jobs.labels(outcome="refused").inc()
             seconds = math.ceil(len(self._unfinished) * self._mean_seconds / self.limits.workers)
-            retry_after = {"Retry-After": str(min(60, max(1, seconds)))}
-            raise Problem(429, "Too many requests are waiting. Try again later.", headers=retry_after)
+            detail = "Too many requests are waiting. Try again later."
+            raise Problem(429, detail, retry_after=min(60, max(1, seconds)))
         job = Job(key, function, asyncio.get_running_loop().create_future(), self._pause)
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(self._work, job), name="studio", daemon=True).start()
         self._unfinished.add(job)
         job.future.add_done_callback(lambda future: self._finish(job))
         with self._lock:
@@ -229,7 +232,8 @@ class JobQueue:
             return
         self.metrics.jobs.labels(outcome="done").inc()
         if job.key is not None:
-            self.cache.put(job.key, job.future.result())
+            with contextlib.suppress(ValueError):  # the answer is larger than the cache
+                self.cache[job.key] = job.future.result()
 
     def _cancel(self, job: Job, outcome: str, problem: Problem | None = None) -> None:
         """Remove the job from the queue, or signal the thread that runs it to stop."""
@@ -240,7 +244,7 @@ class JobQueue:
             job.canceled = time.perf_counter()
             if job in self._waiting:
                 self._waiting.remove(job)
-            job.turn.set()  # a paused job ends
+            job.turn.set()  # its thread ends
         self.metrics.jobs.labels(outcome=outcome).inc()
         if problem is None:
             job.future.cancel()
@@ -254,13 +258,7 @@ class JobQueue:
             self._waiting.remove(job)
             self._running.add(job)
             job.resumed = job.checked = time.perf_counter()
-            if job.has_begun:
-                job.turn.set()
-                continue
-            job.has_begun = True
-            self._begun.put(job)
-            if not self._n_idle.acquire(blocking=False):
-                threading.Thread(target=self._run_jobs, name="studio", daemon=True).start()
+            job.turn.set()
 
     def _next(self, *running: Job) -> Job:
         """Return the job whose turn it is, among those that wait and the one that may make room."""
@@ -288,25 +286,23 @@ class JobQueue:
             self._give_turns()
         job.turn.wait()
 
-    def _run_jobs(self) -> None:
-        """Run one job after another, for as long as the thread lives."""
-        while True:
-            job = self._begun.get()
-            job.context.run(_current.set, job)
-            answer, error = b"", None
-            try:
-                answer = job.context.run(job.function)
-            except BaseException as raised:  # passed on to the requests that wait; the thread must survive
-                error = raised
-            with self._lock:
-                self._running.discard(job)
+    def _work(self, job: Job) -> None:
+        """Run one job once it is its turn."""
+        job.turn.wait()
+        _current.set(job)
+        answer, error = b"", None
+        try:
+            raise_if_canceled()
+            answer = job.function()
+        except BaseException as raised:  # passed on to the requests that wait
+            error = raised
+        with self._lock:
+            if job in self._running:
+                self._running.remove(job)
                 self._mean_seconds += 0.1 * (job.running_seconds - self._mean_seconds)
                 self._give_turns()
-            loop = job.future.get_loop()
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_settle, job, answer, error)
-            del job, answer, error, loop  # so that nothing is kept in memory while the thread waits
-            self._n_idle.release()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            job.future.get_loop().call_soon_threadsafe(_settle, job, answer, error)
 
 
 def _settle(job: Job, answer: bytes, error: BaseException | None) -> None:

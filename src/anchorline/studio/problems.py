@@ -1,13 +1,17 @@
-"""Errors as clients receive them: problem+json (RFC 9457) without tracebacks.
+"""What goes wrong: problem+json (RFC 9457) without tracebacks for clients, and a log with everything else.
 
-The request's id in the body leads to the log, which holds the details.
+The request's id in the problem leads to the log.
 """
 
 import json
 import logging
 from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
+
+from starlette.responses import Response
 
 from anchorline.errors import (
     AnchorlineError,
@@ -20,12 +24,36 @@ from anchorline.errors import (
     PredictorOutputError,
 )
 from anchorline.render.characters import printable
-from anchorline.studio.logs import request_id
 
 logger = logging.getLogger("anchorline.studio")
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 1000
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 _CLIENT_ERRORS = (InstanceError, ParameterError, FormatError, BudgetError, ModelInputError)
+
+
+class LogFormatter(logging.Formatter):
+    """Writes records as text, or as JSON with one line each.
+
+    Messages may quote data: control characters appear as escapes, and lines of a traceback are indented, so that
+    no text can pretend to be another record.
+    """
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        message, request = printable(record.getMessage()), request_id.get()
+        trace = self.formatException(record.exc_info) if record.exc_info else None
+        if self._as_json:
+            line = {"time": time, "level": record.levelname.lower(), "logger": record.name, "message": message}
+            return json.dumps(line | {"request_id": request, "traceback": trace})
+        where = f" id={request}" if request is not None and request not in message else ""
+        head = f"{time} {record.levelname} {record.name}: {message}{where}"
+        return "\n".join([head, *(f"  | {printable(part)}" for part in (trace or "").splitlines())])
 
 
 class Problem(Exception):
@@ -38,10 +66,11 @@ class Problem(Exception):
         *,
         members: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status, self.detail = status, detail
-        self.members, self.headers = dict(members or {}), dict(headers or {})
+        self.status, self.detail, self.members = status, detail, members or {}
+        self.headers = {**(headers or {}), **({} if retry_after is None else {"Retry-After": str(retry_after)})}
 
     def body(self, request_id: str) -> bytes:
         """Return the problem as JSON; the detail, which may quote the client, is made printable and truncated."""
@@ -52,7 +81,11 @@ class Problem(Exception):
             "detail": printable(self.detail)[:_MAX_DETAIL],
             "request_id": request_id,
         }
-        return json.dumps(content | self.members).encode()
+        return json.dumps({**content, **self.members}).encode()
+
+    def response(self, request_id: str) -> Response:
+        """Return the answer to a request with this id."""
+        return Response(self.body(request_id), self.status, self.headers, MEDIA_TYPE)
 
 
 def problem_from_error(error: AnchorlineError) -> Problem:

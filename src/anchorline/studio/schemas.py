@@ -1,4 +1,4 @@
-"""The schemas of requests, which are validated by them and described in /openapi.json."""
+"""The schemas of requests and problems, which validate them and describe them in /openapi.json; their limits."""
 
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,18 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from anchorline.settings import FEWEST_QUERIES
-from anchorline.studio import limits
+from anchorline.studio.problems import MEDIA_TYPE
+
+MAX_FACTS = 20  # k; a longer sum is unreadable
+MAX_SIGMA = 8.0  # replaces one value in 1,500; at higher values, hardly any copy differs from the row
+MAX_ALTERNATIVES = 10
+MAX_CHANGES = 10
+MAX_QUERIES = 1_000_000  # that a request may name; a server allows far fewer
+MAX_ROWS = 200  # per page of the table
+MAX_COLUMNS = 4096
+MAX_CHARACTERS = 100_000  # per value; a text of 40 pages
+MAX_COHORT = 300  # cases of a summary that are explained; of larger cohorts a random sample
+MAX_SEARCH = 200  # characters per search text
 
 _EXAMPLE_ROW: dict[str, JsonValue] = {
     "age": 35,
@@ -34,8 +45,8 @@ _EXAMPLE_ROW: dict[str, JsonValue] = {
 def _check_flat(row: Any) -> Any:
     """Refuse a row at its first wrong value, because listing all of them would block the server for seconds."""
     values = row.values() if isinstance(row, dict) else ()
-    if len(values) > limits.MAX_COLUMNS:
-        context = {"n_values": len(values), "max_values": limits.MAX_COLUMNS}
+    if len(values) > MAX_COLUMNS:
+        context = {"n_values": len(values), "max_values": MAX_COLUMNS}
         message = "The row has {n_values} values; the maximum is {max_values}."
         raise PydanticCustomError("too_long", message, context)
     if any(isinstance(value, dict | list) for value in values):
@@ -49,20 +60,20 @@ def _unique(values: list[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-Text = Annotated[StrictStr, Field(max_length=limits.MAX_CHARACTERS)]
+Text = Annotated[StrictStr, Field(max_length=MAX_CHARACTERS)]
 Value = Text | StrictBool | StrictInt | StrictFloat | None
 Values = Annotated[
-    dict[Annotated[str, Field(max_length=limits.MAX_CHARACTERS)], Value],
-    Field(max_length=limits.MAX_COLUMNS),
+    dict[Annotated[str, Field(max_length=MAX_CHARACTERS)], Value],
+    Field(max_length=MAX_COLUMNS),
     BeforeValidator(_check_flat),
 ]
-Names = Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)]
+Names = Annotated[list[Text], Field(max_length=MAX_COLUMNS), AfterValidator(_unique)]
 Position = Annotated[StrictInt, Field(ge=0, le=2**53, description="Position of a training row, starting at 0.")]
 Row = Position | Values
-K = Annotated[StrictInt, Field(ge=1, le=limits.MAX_FACTS)]
-Sigma = Annotated[float, Field(ge=0, le=limits.MAX_SIGMA)]
+K = Annotated[StrictInt, Field(ge=1, le=MAX_FACTS)]
+Sigma = Annotated[float, Field(ge=0, le=MAX_SIGMA)]
 Seed = Annotated[StrictInt, Field(ge=0, lt=2**53)]
-Queries = Annotated[StrictInt, Field(ge=FEWEST_QUERIES, le=limits.MAX_QUERIES)]
+Queries = Annotated[StrictInt, Field(ge=FEWEST_QUERIES, le=MAX_QUERIES)]
 Holds = Annotated[float, Field(gt=0, le=1)]
 Output = Annotated[
     Text | None, Field(description="Label of the class to explain; if null, the server's own choice.")
@@ -89,7 +100,7 @@ class ExplainRequest(_Request):
         default=None, description="Maximum number of answers of the model; if null, as many as are needed."
     )
     seed: Seed = Field(default=0, description="Seed of the random numbers; the same seed gives the same bytes.")
-    alternatives: Annotated[StrictInt, Field(ge=0, le=limits.MAX_ALTERNATIVES)] = Field(
+    alternatives: Annotated[StrictInt, Field(ge=0, le=MAX_ALTERNATIVES)] = Field(
         default=0, description="Maximum number of other sums to list that fit within 1%."
     )
     output: Output = None
@@ -125,7 +136,7 @@ class ChangesRequest(_Request):
         description="The wanted class or label, a limit such as '>= 300', or a move such as '+50'; any other "
         "decision if null.",
     )
-    n: Annotated[StrictInt, Field(ge=1, le=limits.MAX_CHANGES)] = Field(
+    n: Annotated[StrictInt, Field(ge=1, le=MAX_CHANGES)] = Field(
         default=3, description="Maximum number of changes to list."
     )
     k: K | None = Field(default=None, description="Maximum number of facts that change; 3 if null, any for rows.")
@@ -174,10 +185,10 @@ class OverviewRequest(_Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"search": "purpose=car", "n_rows": 50}]})
 
-    search: Annotated[StrictStr, Field(max_length=limits.MAX_SEARCH)] = Field(
+    search: Annotated[StrictStr, Field(max_length=MAX_SEARCH)] = Field(
         default="", description="The cases that match, as in /rows; all of them if empty."
     )
-    n_rows: Annotated[StrictInt, Field(ge=1, le=limits.MAX_COHORT)] = Field(
+    n_rows: Annotated[StrictInt, Field(ge=1, le=MAX_COHORT)] = Field(
         default=100, description="Maximum number of cases to explain; of more cases, a random sample is explained."
     )
     k: K | None = None
@@ -199,3 +210,26 @@ class ProblemAnswer(BaseModel):
     errors: list[dict[str, Any]] | None = Field(
         default=None, description="The members of the request that are wrong."
     )
+
+
+_STATUSES = {
+    400: "The body is not valid JSON, or it is nested too deeply.",
+    401: "The token is missing or wrong.",
+    403: "The request comes from another site.",
+    404: "No resource exists at this address.",
+    408: "The request took too long to arrive.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+    421: "The Host header does not name this server.",
+    422: "The request violates the schema, the table's columns or the limits.",
+    429: "Too many requests are waiting. Retry-After holds the seconds to wait.",
+    502: "The model failed.",
+    503: "The answer took too long, or the server is shutting down.",
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemAnswer.__name__}"}}},
+    }
+    for status, description in _STATUSES.items()
+}

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import re
+import secrets
 import signal
 import socket
 import threading
@@ -18,14 +19,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.studio.access import MIN_TOKEN, is_loopback, new_token
+from anchorline.studio.access import Proxy, StudioLimits, is_loopback
 from anchorline.studio.app import LOOPBACK, Studio
 from anchorline.studio.guard import refuse_connection
-from anchorline.studio.limits import StudioLimits
 from anchorline.studio.problems import MEDIA_TYPE, Problem
-from anchorline.studio.proxy import Proxy
 
 PORT = 8377
+_MIN_TOKEN = 16  # the minimum number of characters in a token that a person chooses
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _MOST_HEADER_BYTES = 32_768
 _HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
@@ -267,11 +267,11 @@ def token_from_environment() -> str:
     """Return the token in the environment, or a new random one if the variable is not set."""
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
-        return new_token()
-    if len(token) < MIN_TOKEN or not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
+        return secrets.token_urlsafe(32)
+    if len(token) < _MIN_TOKEN or not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
         raise ParameterError(
             f"{TOKEN_VARIABLE} is too short or contains characters that are not allowed. It needs at least "
-            f"{MIN_TOKEN} letters, digits or characters of -._~; unset it to use a random token."
+            f"{_MIN_TOKEN} letters, digits or characters of -._~; unset it to use a random token."
         )
     return token
 

@@ -1,29 +1,41 @@
 """Turns validated requests into answers as bytes; the only module of the studio that computes explanations.
 
-Every method runs in a thread of the job queue.
+Methods with a request run in a thread of the job queue. The model is queried by one thread at a time, counted, and
+only while a client waits.
 """
 
 import contextlib
+import copy
 import json
-import logging
-from typing import Any
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from cachetools import LRUCache
+
+from anchorline._version import __version__
 from anchorline.changes.result import Changes
 from anchorline.errors import FormatError
 from anchorline.explainer import Explainer
+from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
 from anchorline.result.explanation import Explanation
 from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome
+from anchorline.search.table import ADVICE
 from anchorline.settings import MOST_QUERIES, RuleSettings, Settings
 from anchorline.spaces.table import Table
-from anchorline.studio.cache import ObjectCache
+from anchorline.studio.access import StudioLimits
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.cohort import Cohort, CohortCache, progress_of
-from anchorline.studio.job_queue import checkpoint
-from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_CHANGES, MAX_FACTS, StudioLimits
-from anchorline.studio.problems import Problem
+from anchorline.studio.cohort import Cohort, CohortCache, Truth, outcomes, progress_of
+from anchorline.studio.job_queue import checkpoint, raise_if_canceled
+from anchorline.studio.observability import Metrics
+from anchorline.studio.problems import Problem, logger
 from anchorline.studio.schemas import (
+    MAX_ALTERNATIVES,
+    MAX_CHANGES,
+    MAX_FACTS,
     ChangesRequest,
     ExplainRequest,
     OverviewRequest,
@@ -32,22 +44,101 @@ from anchorline.studio.schemas import (
     VerifyRequest,
     WhatIfRequest,
 )
-from anchorline.studio.truth import Truth, outcomes
 from anchorline.studio.views import changes_view, explanation_view, rule_view, summary_view, table_of
 from anchorline.verify import verify
 
-logger = logging.getLogger("anchorline.studio")
-_MAX_EXPLANATIONS = 64  # and rules, in the cache; a few kilobytes each
+Built = TypeVar("Built", Explanation, Rule)
+_MAX_EXPLANATIONS = 64  # and rules, in memory; a few kilobytes each
+
+
+class LockedPredict:
+    """A predict function behind a lock, because many models are not thread-safe."""
+
+    def __init__(self, predict: Callable[[Any], Any], lock: threading.Lock, metrics: Metrics) -> None:
+        self._predict, self._lock, self._metrics = predict, lock, metrics
+
+    def __call__(self, inputs: Any, **keywords: Any) -> Any:
+        """Query the model once this thread holds the lock, unless every client has left."""
+        checkpoint()
+        with self._lock:
+            raise_if_canceled()  # the clients may have left while this thread waited for the lock
+            answer = self._predict(inputs, **keywords)
+        self._metrics.model_rows.inc(len(inputs) if hasattr(inputs, "__len__") else 1)
+        self._metrics.answered = time.monotonic()
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and name != "__self__":
+            raise AttributeError(name)
+        return getattr(self._predict, name)
+
+
+def lock_model(explainer: Explainer, metrics: Metrics, *, ask_table: bool) -> tuple[Explainer, Any]:
+    """Return copies of the explainer and of its model that share one lock; the model does not change.
+
+    With ``ask_table``, the model is asked about the rows of the table now, so that no explanation depends on which
+    ones came before it.
+    """
+    explainer.table_answers(ask=ask_table)
+    lock = threading.Lock()
+    locked = explainer.asking_through(lambda ask: LockedPredict(ask, lock, metrics))
+    return locked, _lock_methods(explainer.model, lock, metrics)
+
+
+def _lock_methods(model: Any, lock: threading.Lock, metrics: Metrics) -> Any:
+    """Return a copy of the model with locked methods, for `verify`, which queries the model directly."""
+    if not callable(getattr(model, "predict", None)):
+        return LockedPredict(model, lock, metrics)
+    locked = copy.copy(model)
+    for name in ("predict", "predict_proba", "decision_function"):
+        method = getattr(model, name, None)
+        if callable(method):
+            try:
+                setattr(locked, name, LockedPredict(method, lock, metrics))
+            except AttributeError:  # the model's attributes are read-only, so it is queried without the lock
+                return model
+    return locked
 
 
 class ExplanationService:
     """Answers every kind of request; except for `verify`, an answer depends on its request only."""
 
     def __init__(
-        self, explainer: Explainer, model: Any, catalog: Catalog, limits: StudioLimits, truth: Truth | None
+        self,
+        explainer: Explainer,
+        limits: StudioLimits,
+        metrics: Metrics,
+        truth: tuple[str, Sequence[Any]] | None = None,
     ) -> None:
-        self._explainer, self._model, self._catalog, self._limits = explainer, model, catalog, limits
-        self.truth, self._explanations, self._cohorts = truth, ObjectCache(_MAX_EXPLANATIONS), CohortCache()
+        self._limits = limits
+        self._explainer, self._model = lock_model(explainer, metrics, ask_table=limits.max_queries >= MOST_QUERIES)
+        self.catalog = Catalog(self._explainer)
+        self.truth = None if truth is None else Truth(*truth, self.catalog.n_rows)
+        self._lock, self._cohorts = threading.Lock(), CohortCache()
+        self._explained: LRUCache[str, Any] = LRUCache(_MAX_EXPLANATIONS)
+
+    def about(self, name: str, fingerprint: str | None) -> bytes:
+        """Return the description of the model and the cases that the page needs at its start."""
+        target, space = self._explainer.target, self._explainer.space
+        findings = [each for each in self._explainer.findings if each.code not in ADVICE]
+        is_table = isinstance(space, Table)
+        content = {
+            "name": printable(name),
+            "version": __version__,
+            "rows": self.catalog.n_rows,
+            "fingerprint": space.fingerprint,
+            "model_fingerprint": fingerprint,
+            "is_ranked": target.task != "label",
+            "columns": self.catalog.cases.describe(),
+            "notices": [printable(finding.text) for finding in findings],
+            "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
+            "explains": None if target.column is None else printable(output_name(target, target.column)),
+            "target": None if self.truth is None else printable(self.truth.name),
+            "is_table": is_table,
+            "k": space.default_k,
+            "most_k": min(10, len(self.catalog.names)) if is_table else 12,
+        }
+        return _json(content)
 
     def explain(self, request: ExplainRequest) -> bytes:
         """Return the sealed JSON of the explanation."""
@@ -89,16 +180,19 @@ class ExplanationService:
 
     def what_if(self, request: WhatIfRequest) -> bytes:
         """Return the model's answer to the changed row, and the value that the explanation's sum predicts."""
-        explainer, row = self.explainer_for(request.output), self._catalog.parse_row(request.row)
-        explanation, case = self._explanation(request), explainer.case(row, self._settings(request))
+        explainer, row = self.explainer_for(request.output), self.catalog.cases.parse_row(request.row)
+        explanation, case = (
+            self._explanation(request),
+            explainer.case(row, self._settings(request, request.queries)),
+        )
         case.predictor.open(case.neighborhood.original)
-        changed = self._catalog.cases.change(case.neighborhood, explanation.facts, request.edits, request.broken)
+        changed = self.catalog.cases.change(case.neighborhood, explanation.facts, request.edits, request.broken)
         effects = zip(explanation.effects.tolist(), changed.is_broken, strict=True)
         answer = case.predictor.answer(changed.original, 1)
         content = {
             "row": changed.values,
             "is_broken": list(changed.is_broken),
-            "answer": self._catalog.answer_table.readable(self._catalog.ask(changed.original)).texts[0],
+            "answer": self.catalog.answer_table.readable(self.catalog.answer_table.ask(changed.original)).texts[0],
             "prediction": float(answer.outputs[0]),
             "expected": explanation.prediction - sum(effect for effect, is_broken in effects if is_broken),
             "original": explanation.prediction,
@@ -116,21 +210,21 @@ class ExplanationService:
 
     def _changes(self, request: ChangesRequest) -> Changes:
         keywords = request.model_dump(exclude={"row", "output"}) | {"queries": self._limits.max_queries}
-        row = self._catalog.parse_row(request.row)
+        row = self.catalog.cases.parse_row(request.row)
         return self.explainer_for(request.output).changes(row, check=checkpoint, **keywords)
 
     def rows(self, search: str, sort: str, offset: int, limit: int, output: str | None = None) -> bytes:
         """Return one page of the rows that match a search, with the model's answers."""
-        matches, progress = self._catalog.find(search, sort, output)
+        matches, progress = self.catalog.find(search, sort, output)
         page = matches[offset : offset + limit].tolist()
-        answers = self._catalog.answer_table.at(page)
-        parts = zip(page, self._catalog.values(page), answers.texts, answers.values, strict=True)
+        answers = self.catalog.answer_table.at(page)
+        parts = zip(page, self.catalog.values(page), answers.texts, answers.values, strict=True)
         rows = [dict(zip(("position", "values", "answer", "value"), part, strict=True)) for part in parts]
         if self.truth is not None:
-            truths = self.truth.texts(page, self._catalog.answer_table.names)
+            truths = self.truth.texts(page, self.catalog.answer_table.names)
             rows = [row | {"truth": text} for row, text in zip(rows, truths, strict=True)]
-        counts = {"total": self._catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
-        return _json(counts | {"columns": self._catalog.names, "rows": rows})
+        counts = {"total": self.catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
+        return _json(counts | {"columns": self.catalog.names, "rows": rows})
 
     def overview(self, request: OverviewRequest, user: str | None = None) -> bytes:
         """Go on with the cases that match a search, and return their summary as far as it is known."""
@@ -140,7 +234,7 @@ class ExplanationService:
         if cohort.explained:
             content["summary"] = summary_view([*cohort.explained])
         if cohort.found is not None and cohort.n_answered == len(cohort.answered):
-            content["outcomes"] = outcomes(self._catalog.answer_table, cohort.answered, self.truth)
+            content["outcomes"] = outcomes(self.catalog.answer_table, cohort.answered, self.truth)
         return _json(content)
 
     def overview_table(self, request: OverviewRequest, user: str | None = None) -> bytes:
@@ -162,9 +256,9 @@ class ExplanationService:
             )
         return self._explainer.explaining(labels.index(output))
 
-    def _settings(self, request: Any) -> Settings:
+    def _settings(self, request: ExplainRequest | OverviewRequest, queries: int | None = None) -> Settings:
         given = request.model_dump(include={"k", "sigma", "seed", "alternatives"})
-        return Settings(queries=self._queries(getattr(request, "queries", None)), **given)
+        return Settings(queries=self._queries(queries), **given)
 
     def _queries(self, wanted: int | None) -> int | str:
         """Return how many answers may be asked for; raise `Problem` 422 if the server allows fewer."""
@@ -176,18 +270,29 @@ class ExplanationService:
         return wanted
 
     def _explanation(self, request: ExplainRequest) -> Explanation:
-        row, settings = self._catalog.parse_row(request.row), self._settings(request)
+        row, settings = self.catalog.cases.parse_row(request.row), self._settings(request, request.queries)
         explainer = self.explainer_for(request.output)
         # 0.0 and -0.0, which a model may distinguish, stay different in JSON.
         key = json.dumps({"row": row, "output": request.output, **settings.to_dict()}, sort_keys=True)
-        return self._explanations.get_or_build(key, lambda: explainer.explain_with(row, settings, checkpoint))
+        return self._once(key, lambda: explainer.explain_with(row, settings, checkpoint))
 
     def _rule(self, request: RuleRequest) -> Rule:
-        row, explainer = self._catalog.parse_row(request.row), self.explainer_for(request.output)
+        row, explainer = self.catalog.cases.parse_row(request.row), self.explainer_for(request.output)
         given = request.model_dump(exclude={"row", "output", "queries"})
         settings = RuleSettings(queries=self._queries(request.queries), **given)
         key = json.dumps({"rule of": row, "output": request.output, **settings.to_dict()}, sort_keys=True)
-        return self._explanations.get_or_build(key, lambda: explainer.rule_with(row, settings, checkpoint))
+        return self._once(key, lambda: explainer.rule_with(row, settings, checkpoint))
+
+    def _once(self, key: str, build: Callable[[], Built]) -> Built:
+        """Return the last result under ``key``, or build it; two threads may both do so, which hold no lock."""
+        with self._lock:
+            known: Built | None = self._explained.get(key)
+        if known is not None:
+            return known
+        built = build()
+        with self._lock:
+            self._explained[key] = built
+        return built
 
     def _cohort(self, request: OverviewRequest, user: str | None) -> Cohort:
         """Return the cohort of a search; of two classes the last is explained, so that signs are comparable."""
@@ -203,7 +308,7 @@ class ExplanationService:
             def explain(position: int) -> Explanation:
                 return explainer.explain_with(position, settings, checkpoint)
 
-            return Cohort(self._catalog, request.search, request.n_rows, explain, self._limits.timeout / 2)
+            return Cohort(self.catalog, request.search, request.n_rows, explain, self._limits.timeout / 2)
 
         return self._cohorts.get_or_build(key, user, build)
 

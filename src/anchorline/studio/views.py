@@ -34,7 +34,7 @@ from anchorline.render.strips import STEPS, Band, bands_of, steps_in
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.explanations import summarize
 from anchorline.result.rule import Rule
-from anchorline.studio.cases import browser_value
+from anchorline.studio.catalog import browser_value
 
 _MAX_ATTRIBUTES, _MAX_TEXTS = 15, 3
 _VERDICTS = {verdict.value: verdict.value.replace("_", " ") for verdict in Verdict}
