@@ -83,16 +83,14 @@ def serve(
     In a terminal, the printed link contains the token that every request needs, unless ANCHORLINE_STUDIO_TOKEN is
     that token. The browser keeps a cookie after the first use.
     """
-    try:
-        from anchorline.studio.problems import LogFormatter  # noqa: PLC0415  the extra may be missing
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError.for_package(str(error.name), "studio") from error
     is_json = server_options.log_format is LogFormat.json
-    State.log.setFormatter(LogFormatter(as_json=is_json))
     print_progress: Any = logging.getLogger("anchorline.studio").info if is_json else print_message
-    print_progress("Starting the studio.")
     try:
-        from anchorline.studio.access import Proxy, StudioLimits  # noqa: PLC0415
+        from anchorline.studio.access import Proxy, StudioLimits  # noqa: PLC0415  the extra may be missing
+        from anchorline.studio.problems import LogFormatter  # noqa: PLC0415
+
+        State.log.setFormatter(LogFormatter(as_json=is_json))
+        print_progress("Starting the studio.")
         from anchorline.studio.server import prepare  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_package(str(error.name), "studio") from error

@@ -31,6 +31,9 @@ from anchorline.studio.service import ExplanationService
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+_HOLDS = "Words or comparisons (income>40000) that all hold for a row."
+_SEARCH = Query(max_length=schemas.MAX_SEARCH, description=_HOLDS)
+_OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
 _PATIENCE = 5.0  # seconds within which the model must answer
 
@@ -177,7 +180,7 @@ def build_api(studio: Studio) -> FastAPI:
         servers=[{"url": studio.proxy.root_path}] if studio.proxy.root_path else None,
     )
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
-    for routes in (_program_routes, _page_routes):
+    for routes in (_explain_routes, _cases_routes, _page_routes):
         app.include_router(routes(studio), dependencies=[bearer], responses=schemas.PROBLEMS)
     app.include_router(_open_routes(studio), responses=schemas.PROBLEMS)
     for error in (Problem, HTTPException, RequestValidationError, ClientDisconnect, Exception):
@@ -193,7 +196,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _program_routes(studio: Studio) -> APIRouter:
+def _explain_routes(studio: Studio) -> APIRouter:
     router, service, answer = APIRouter(tags=["programs"]), studio.service, studio.answer
 
     @router.post("/explain", summary="Explain one row")
@@ -222,22 +225,20 @@ def _program_routes(studio: Studio) -> APIRouter:
         """Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."""
         return await answer(request, "changes", lambda: service.changes(body), body.model_dump())
 
+    return router
+
+
+def _cases_routes(studio: Studio) -> APIRouter:
+    router, service, answer = APIRouter(tags=["programs"]), studio.service, studio.answer
+
     @router.get("/rows", summary="Find rows")
     async def rows(
         request: Request,
-        search: Annotated[
-            str,
-            Query(
-                max_length=schemas.MAX_SEARCH,
-                description="Words or comparisons (income>40000) that all hold for a row.",
-            ),
-        ] = "",
+        search: Annotated[str, _SEARCH] = "",
         sort: Literal["position", "low", "high"] = "position",
         offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
         limit: Annotated[int, Query(ge=1, le=schemas.MAX_ROWS)] = 50,
-        output: Annotated[
-            str | None, Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
-        ] = None,
+        output: Annotated[str | None, _OUTPUT] = None,
     ) -> Response:
         """Return the training rows that match every word, with the model's answers; `#17` finds row 17.
 
