@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 
 from anchorline.errors import ParameterError, SampleError
-from anchorline.guarantees._checks import checked_count, checked_positive
+from anchorline.guarantees.intervals import checked_count, checked_positive
 from anchorline.paper.theorems import iht_constants, iht_residual_bound
 
 Verdict = Literal["certified", "refuted", "cannot tell"]

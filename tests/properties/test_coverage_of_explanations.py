@@ -17,7 +17,7 @@ from scipy.stats import binom
 from sklearn.tree import DecisionTreeRegressor
 
 from anchorline.explainer import Explainer
-from anchorline.guarantees.verdicts import DECISIONS, NUMBERS
+from anchorline.guarantees.measuring import DECISIONS, NUMBERS
 from anchorline.laws import Random
 from anchorline.result.explanation import Verdict
 from anchorline.settings import Settings
@@ -138,9 +138,9 @@ def is_wrong(e, true):
     if e.verdict is Verdict.UNDECIDED:
         return False
     if e.output.kind == "number":
-        return e.verdict is not Verdict.ROBUST and not NUMBERS[e.verdict]((0.0, 0.0), (true["fit"],) * 2)
+        return e.verdict is not Verdict.ROBUST and not NUMBERS[e.verdict](lambda _: 0.0, lambda _: true["fit"])
     holds = min(share for name, share in true.items() if name.startswith("holds") and getattr(e, name) is not None)
-    return not DECISIONS[e.verdict]((true["all"],) * 2, (holds,) * 2)
+    return not DECISIONS[e.verdict](lambda _: true["all"], lambda _: holds)
 
 
 def check(explainer, row, figures, source="drawn", slack=1e-9):

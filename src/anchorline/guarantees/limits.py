@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorline.errors import ParameterError
+from anchorline.result.explanation import Share
+
+Limits = tuple[float, float]
 
 _SHARE_BETS = tuple((bet, math.log1p(bet)) for bet in (2.0**power for power in range(-4, 6)))
 """Bets of odds 1 + bet against a limit, and how a success lets the logarithm of the capital grow.
@@ -73,6 +76,56 @@ def lower_limit(kept: float, n: float, failure: float) -> float:
             break
         m += step
     return min(m, kept / n)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of n neighbors keep the decision, or the probability that they do if all are listed."""
+
+    kept: float = 0.0
+    n: int = 0
+    is_exact: bool = False
+
+    def added(self, stays: np.ndarray) -> "Count":
+        """Return the count with more neighbors."""
+        if self.is_exact:
+            raise ParameterError(
+                "All neighbors of this stream were listed, so no more can be drawn. "
+                "Type Measurement(...) to start again."
+            )
+        return Count(self.kept + int(np.count_nonzero(stays)), self.n + stays.size)
+
+    @classmethod
+    def listed(cls, stays: np.ndarray, weights: np.ndarray) -> "Count":
+        """Return the exact share over all neighbors with their probabilities, which may be unscaled."""
+        return cls(float(weights[stays].sum() / weights.sum()), stays.size, is_exact=True)
+
+    @property
+    def value(self) -> float:
+        """The share that keeps the decision."""
+        return self.kept if self.is_exact or self.n == 0 else self.kept / self.n
+
+    def limits(self, failures: Limits, more: float = 0.0, luck: float = 0.0) -> Limits:
+        """Return the limits, or those after ``more`` neighbors that are by ``luck`` standard errors better."""
+        return self.limit(0, failures, more, luck), self.limit(1, failures, more, luck)
+
+    def limit(self, side: int, failures: Limits, more: float = 0.0, luck: float = 0.0) -> float:
+        """Return the lower (0) or the upper (1) of the limits."""
+        if self.is_exact:
+            return self.kept
+        kept, n = self.kept, self.n + more
+        if more:
+            smoothed = (self.kept + 2) / (self.n + 4)
+            rate = self.value + luck * math.sqrt(smoothed * (1 - smoothed) / (self.n + 4))
+            kept += more * min(max(rate, 0.0), 1.0)
+        return 1.0 - lower_limit(n - kept, n, failures[1]) if side else lower_limit(kept, n, failures[0])
+
+    def share(self, failures: Limits) -> Share | None:
+        """Return the share with its limits, or None if nothing was asked."""
+        if self.n == 0:
+            return None
+        low, high = self.limits(failures)
+        return Share(self.value, low, high, self.n, self.is_exact)
 
 
 @dataclass(frozen=True, slots=True)

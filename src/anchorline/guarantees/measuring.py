@@ -10,6 +10,28 @@ Three streams of neighbors are asked about, in rounds, until the verdict is deci
 
 All limits hold together and at every look. The failure probability 1 - confidence is split over them: lower limits
 of the two shares of `holds`, on which most verdicts rest, count three times, every other limit once.
+
+The verdict is a function of true shares, or of the true R2. Limits that hold together are a box that contains the
+true figures with the joint confidence. A verdict is given only if its condition is true in the whole box, so that
+it costs no failure probability of its own:
+
+=================== =================================== ==========================================
+verdict             classes and thresholds              numbers
+=================== =================================== ==========================================
+robust              all.low >= .95                      all.low >= .95
+explained           holds.low >= .95                    r2.low >= .75
+partly_explained    1 - holds.low <= (1 - all.high)/2   r2.low >= .5
+not_explained       holds.high < .95 and                r2.high < .5
+                    1 - holds.high > (1 - all.low)/2
+undecided           none of these                       none of these
+=================== =================================== ==========================================
+
+The first that applies is given. ``holds`` is the smaller of two shares, so its limits are the smaller lower and
+the smaller upper limit. For numbers, ``all`` is the share of neighbors whose output differs from f(x) by at most
+2% of the table's 5-95% spread. A share says what a reader takes from "hardly anything changes it", in the same
+words as for classes; it needs no bounds of the outputs, whereas one extreme output would decide a mean difference.
+If facts hold in 95% of neighbors, they explain the decision even where they remove less than half of few changes;
+therefore `not_explained` needs both lines.
 """
 
 import math
@@ -20,9 +42,8 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees._checks import checked_confidence
-from anchorline.guarantees.limits import Squares, lower_limit
-from anchorline.guarantees.verdicts import DECISIONS, NUMBERS, SAME_WITHIN, Condition, Limits, Sides, decide
+from anchorline.guarantees.intervals import checked_confidence
+from anchorline.guarantees.limits import Count, Limits, Squares
 from anchorline.result.explanation import Fit, Share, Verdict
 
 FEWEST_UNBROKEN = 0.05
@@ -46,6 +67,69 @@ _HOPES = {
 """In which direction a verdict wants the share of all neighbors, and what the facts achieve."""
 
 
+# The verdict
+
+Sides = Callable[[int], float]
+"""Limits, 0 for the lower and 1 for the upper one, computed where a condition looks at them."""
+
+Condition = Callable[[Sides, Sides], bool]
+"""Compares the limits of all neighbors with those of what the facts achieve: `holds`, or R2."""
+
+STAYS = 0.95
+"""Share of neighbors that must keep a decision."""
+
+EXPLAINED_R2, PARTLY_R2 = 0.75, 0.5
+"""R2 at which the typical error is halved, and at which half of the squared differences are explained."""
+
+SAME_WITHIN = 0.02
+"""Part of the table's 5-95% spread within which a number counts as the same."""
+
+_ROUNDING = 1e-12  # of exact shares, which are sums of probabilities
+
+
+def _is_at_least(limit: float, line: float) -> bool:
+    return limit >= line - _ROUNDING
+
+
+def _robust(of_all: Sides, of_facts: Sides) -> bool:
+    return _is_at_least(of_all(0), STAYS)
+
+
+DECISIONS: Mapping[Verdict, Condition] = {
+    Verdict.ROBUST: _robust,
+    Verdict.EXPLAINED: lambda of_all, holds: _is_at_least(holds(0), STAYS),
+    Verdict.PARTLY_EXPLAINED: lambda of_all, holds: _is_at_least(holds(0), (1 + of_all(1)) / 2),
+    Verdict.NOT_EXPLAINED: lambda of_all, holds: not _is_at_least(holds(1), min(STAYS, (1 + of_all(0)) / 2)),
+}
+"""The conditions for classes, thresholds and labels, best verdict first."""
+
+NUMBERS: Mapping[Verdict, Condition] = {
+    Verdict.ROBUST: _robust,
+    Verdict.EXPLAINED: lambda of_all, r2: _is_at_least(r2(0), EXPLAINED_R2),
+    Verdict.PARTLY_EXPLAINED: lambda of_all, r2: _is_at_least(r2(0), PARTLY_R2),
+    Verdict.NOT_EXPLAINED: lambda of_all, r2: not _is_at_least(r2(1), PARTLY_R2),
+}
+"""The conditions for numbers, best verdict first."""
+
+
+def decide(conditions: Mapping[Verdict, Condition], of_all: Sides, of_facts: Sides) -> Verdict:
+    """Return the best verdict whose condition the limits establish.
+
+    Examples
+    --------
+    >>> all_, holds, rarely = (0.6, 0.7).__getitem__, (0.96, 0.99).__getitem__, (0.80, 0.96).__getitem__
+    >>> decide(DECISIONS, all_, holds), decide(DECISIONS, all_, rarely)
+    (<Verdict.EXPLAINED: 'explained'>, <Verdict.UNDECIDED: 'undecided'>)
+    """
+    for verdict, is_established in conditions.items():
+        if is_established(of_all, of_facts):
+            return verdict
+    return Verdict.UNDECIDED
+
+
+# Measuring
+
+
 def _grown(n: int, needed: float) -> int:
     """Return by how many neighbors a stream of n grows: by as many as are needed, or to twice its size."""
     return max(FEWEST, int(min(needed, n)))
@@ -63,66 +147,6 @@ class Round:
     def total(self) -> int:
         """The number of queries."""
         return self.law + self.facts + self.unbroken
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """How many of n neighbors keep the decision, or the probability that they do if all are listed."""
-
-    kept: float = 0.0
-    n: int = 0
-    is_exact: bool = False
-
-    def added(self, stays: np.ndarray) -> "Count":
-        """Return the count with more neighbors."""
-        if self.is_exact:
-            raise ParameterError(
-                "All neighbors of this stream were listed, so no more can be drawn. "
-                "Type Measurement(...) to start again."
-            )
-        return Count(self.kept + int(np.count_nonzero(stays)), self.n + stays.size)
-
-    @classmethod
-    def listed(cls, stays: np.ndarray, weights: np.ndarray) -> "Count":
-        """Return the exact share over all neighbors with their probabilities, which may be unscaled."""
-        return cls(float(weights[stays].sum() / weights.sum()), stays.size, is_exact=True)
-
-    @property
-    def value(self) -> float:
-        """The share that keeps the decision."""
-        return self.kept if self.is_exact or self.n == 0 else self.kept / self.n
-
-    def limits(self, failures: Limits, more: float = 0.0, luck: float = 0.0) -> Limits:
-        """Return the limits, or those after ``more`` neighbors that are by ``luck`` standard errors better."""
-        return self.limit(0, failures, more, luck), self.limit(1, failures, more, luck)
-
-    def limit(self, side: int, failures: Limits, more: float = 0.0, luck: float = 0.0) -> float:
-        """Return the lower (0) or the upper (1) of the limits."""
-        if self.is_exact:
-            return self.kept
-        kept, n = self.kept, self.n + more
-        if more:
-            smoothed = (self.kept + 2) / (self.n + 4)
-            rate = self.value + luck * math.sqrt(smoothed * (1 - smoothed) / (self.n + 4))
-            kept += more * min(max(rate, 0.0), 1.0)
-        return 1.0 - lower_limit(n - kept, n, failures[1]) if side else lower_limit(kept, n, failures[0])
-
-    def share(self, failures: Limits) -> Share | None:
-        """Return the share with its limits, or None if nothing was asked."""
-        if self.n == 0:
-            return None
-        low, high = self.limits(failures)
-        return Share(self.value, low, high, self.n, self.is_exact)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lazily:
-    """Limits of which a condition that looks at one computes one."""
-
-    limit: Callable[[int], float]
-
-    def __getitem__(self, side: int) -> float:
-        return self.limit(side)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -170,10 +194,10 @@ class Measurement:
     spread: float | None = None
     confidence: float = 0.95
     n_queries: int = 0
-    _all: Count = Count()
+    _all: Count = field(default=Count())
     _before: tuple[int, float] = (0, 0.0)  # neighbors of the law before these, and the sum of their drops
-    _drawn: Count = Count()
-    _law: Count = Count()
+    _drawn: Count = field(default=Count())
+    _law: Count = field(default=Count())
     _n_unbroken: int = 0  # among the neighbors of the law
     _squares: Squares = field(default=Squares(), repr=False)
 
@@ -280,7 +304,7 @@ class Measurement:
         smallest = min(counts, key=lambda count: count.value)
         is_exact = all(count.is_exact for count in counts)
         limits = self._facts_limits()
-        return Share(smallest.value, limits[0], limits[1], smallest.n, is_exact)
+        return Share(smallest.value, limits(0), limits(1), smallest.n, is_exact)
 
     @property
     def fit(self) -> Fit | None:
@@ -306,7 +330,7 @@ class Measurement:
 
     @property
     def verdict(self) -> Verdict:
-        """The best verdict that the limits establish; see `verdicts`."""
+        """The best verdict that the limits establish; see the table above."""
         return decide(self._conditions, self._all_limits(), self._facts_limits())
 
     # What to ask next
@@ -422,16 +446,16 @@ class Measurement:
         return {name: (low * unit, high * unit) for name, (low, high) in parts.items()}
 
     def _all_limits(self, more: float = 0.0, luck: float = 0.0) -> Sides:
-        return _Lazily(lambda side: self._all.limit(side, self._failures["all"], more, luck))
+        return lambda side: self._all.limit(side, self._failures["all"], more, luck)
 
     def _held_limits(self, name: str, more: float = 0.0, luck: float = 0.0) -> Sides:
-        return _Lazily(lambda side: self._held[name].limit(side, self._failures[name], more, luck))
+        return lambda side: self._held[name].limit(side, self._failures[name], more, luck)
 
     def _facts_limits(self, more: float = 0.0, luck: float = 0.0) -> Sides:
         """Return the limits of `holds`, or of R2 for numbers."""
         if self.is_number:
-            return _Lazily(lambda side: self._fit_limit(side, more, luck))
-        return _Lazily(lambda side: min(self._held_limits(name, more, luck)[side] for name in self._held))
+            return lambda side: self._fit_limit(side, more, luck)
+        return lambda side: min(self._held_limits(name, more, luck)(side) for name in self._held)
 
     def _fit_limit(self, side: int, more: float = 0.0, luck: float = 0.0) -> float:
         if self._all.is_exact:

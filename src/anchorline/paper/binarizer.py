@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anchorline.errors import InstanceError, ParameterError
-from anchorline.guarantees._checks import checked_count
+from anchorline.guarantees.intervals import checked_count
 
 
 class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

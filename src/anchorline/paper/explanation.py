@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import NotOptimalError, ParameterError
-from anchorline.guarantees._checks import checked_count, checked_positive
-from anchorline.guarantees.intervals import Estimate, estimate_mean
+from anchorline.guarantees.intervals import Estimate, checked_count, checked_positive, estimate_mean
 from anchorline.paper.backends import solve_relaxation, solve_with_gurobi, solve_with_scip
 from anchorline.paper.exact import solve_exact
 from anchorline.paper.iht import solve_iht

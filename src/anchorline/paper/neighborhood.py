@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import InstanceError, ParameterError, PredictorOutputError
-from anchorline.guarantees._checks import checked_count, checked_sigma
+from anchorline.guarantees.intervals import checked_count, checked_sigma
 
 DROP_GRID = 2.0**26  # drops are multiples of 1 / DROP_GRID, so that sums of 2^27 of them are exact in any order
 MAX_PATTERNS = 20  # literals of a support whose patterns are listed, of which there are 2^s

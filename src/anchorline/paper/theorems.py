@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees._checks import (
+from anchorline.guarantees.intervals import (
     checked_count,
     checked_delta,
     checked_epsilon,

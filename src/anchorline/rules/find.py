@@ -20,8 +20,9 @@ from itertools import count, islice, takewhile
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees.measuring import FEWEST_UNBROKEN, Count
-from anchorline.guarantees.verdicts import Limits as Failures
+from anchorline.guarantees.limits import Count
+from anchorline.guarantees.limits import Limits as Failures
+from anchorline.guarantees.measuring import FEWEST_UNBROKEN
 from anchorline.optimize.boxes import Attributes, Box, Boxes, Draws, Goal, best_rule, grow_rules, sets_of
 from anchorline.optimize.choose import best_sum
 from anchorline.optimize.moments import cell_sums, range_sums

@@ -19,7 +19,8 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
-from anchorline.guarantees.measuring import Count, Measurement, Round
+from anchorline.guarantees.limits import Count
+from anchorline.guarantees.measuring import Measurement, Round
 from anchorline.result.explanation import Explanation, Fit, Share, Verdict
 from anchorline.result.rule import Rule, RuleVerdict
 from anchorline.result.verification import Reason

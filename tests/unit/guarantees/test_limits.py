@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees.limits import Squares
-from anchorline.guarantees.measuring import Count
+from anchorline.guarantees.limits import Count, Squares
 
 BETS = [2.0**power for power in range(-4, 6)]
 

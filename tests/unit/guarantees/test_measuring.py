@@ -7,7 +7,7 @@ import pytest
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees import Measurement, Round
-from anchorline.guarantees.verdicts import DECISIONS, NUMBERS, decide
+from anchorline.guarantees.measuring import DECISIONS, NUMBERS, decide
 from anchorline.result.explanation import Verdict
 
 EFFECTS = np.array([0.3, 0.2])
@@ -49,7 +49,7 @@ def answered(measured, n_stay, n_unbroken, n_both, n):
     ],
 )
 def test_limits_decide_about_decisions(of_all, holds, verdict):
-    assert decide(DECISIONS, of_all, holds) is verdict
+    assert decide(DECISIONS, of_all.__getitem__, holds.__getitem__) is verdict
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_limits_decide_about_decisions(of_all, holds, verdict):
     ],
 )
 def test_limits_decide_about_numbers(of_all, r2, verdict):
-    assert decide(NUMBERS, of_all, r2) is verdict
+    assert decide(NUMBERS, of_all.__getitem__, r2.__getitem__) is verdict
 
 
 def test_shares_are_counted_per_stream():
