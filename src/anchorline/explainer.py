@@ -246,11 +246,14 @@ class Explainer:
         >>> print(Explainer(vote, Hypercube(["a", "b", "c", "d"])).changes([1, 1, -1, 1], n=1))
         The model's decision becomes class -1 with one change: a = -1 instead of +1.
         """
-        settings = ChangeSettings.from_keywords(target=target, n=n, **keywords)
-        predictor, trees = self.predictor(settings.queries), self.trees.deciding(self.target)
-        found = find_changes(self.space, predictor, instance, settings, trees, check)
+        found = self.changes_with(instance, ChangeSettings.from_keywords(target=target, n=n, **keywords), check)
         self.warn()
         return found
+
+    def changes_with(self, instance: Any, settings: ChangeSettings, check: Check = None) -> Changes:
+        """Return changes with given settings, without warnings."""
+        predictor, trees = self.predictor(settings.queries), self.trees.deciding(self.target)
+        return find_changes(self.space, predictor, instance, settings, trees, check)
 
     def rule(self, instance: Any, *, check: Check = None, **keywords: Any) -> Rule:
         """Return the fewest facts, as wide as possible, while which the decision stays; see `RuleSettings`.

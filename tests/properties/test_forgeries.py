@@ -273,7 +273,7 @@ def test_what_contradicts_itself_or_has_other_keys_fails_at_once(change):
 
 def test_always_is_refuted_by_one_counterexample():
     """A rule from leaves is a theorem; fresh neighbors would refute it if the leaves were read wrongly."""
-    from anchorline.verify.fresh import doubts
+    from anchorline.verify.check import doubts
 
     share = dataclasses.replace(DECIDED.holds, value=1.0, low=1.0, high=1.0, is_exact=True)
     always = dataclasses.replace(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anchorline.guarantees.measuring import Measurement
-from anchorline.verify.fresh import CONFIDENCE, LOOKS, MARGIN, doubts
+from anchorline.verify.check import CONFIDENCE, LOOKS, MARGIN, doubts
 from helpers.made import fit, made_explanation, share
 
 N_STATED = 2500

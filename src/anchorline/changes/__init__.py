@@ -1,4 +1,4 @@
-"""What would change a decision: the values one may change to, the search, its result, and its verification.
+"""What would change a decision: the values one may change to, the search, and its result.
 
 May import: errors, facts, guarantees, laws, model, render, result, spaces.
 """

@@ -1,13 +1,31 @@
-"""The steps of a verification, from the text to the answer."""
+r"""The steps of a verification, from the text to the answer.
+
+Every figure is computed again and compared. Then an explanation or a rule is measured on neighbors that its maker
+could not foresee. A figure is stated with limits :math:`[l, h]`, and fresh neighbors give limits that hold with
+confidence 99.9% (all of them together, at every look). With a margin :math:`m` of 2.5 points, a figure is
+
+- contradicted if the fresh limits and :math:`[l, h]` have no number in common;
+- confirmed if the fresh limits lie in :math:`[l - m, h + m]`;
+- undecided otherwise, and then the number of neighbors is doubled. Limits of a share that are at most :math:`m`
+  apart decide, wherever they lie; and so they are after 160,000 neighbors at the latest.
+
+Therefore a true value beyond :math:`[l - m, h + m]` is confirmed with a probability of at most 0.1%, however many
+neighbors were drawn. What was proven to hold always is contradicted by a single fresh neighbor.
+"""
 
 import json
+import math
+import re
 import secrets
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from anchorline.changes.candidates import TwoValuedCase
+from anchorline.changes.find import ChangeSettings, case_of
 from anchorline.changes.result import Changes
-from anchorline.changes.verify import verify_changes
 from anchorline.errors import (
     AnchorlineError,
     BudgetError,
@@ -19,28 +37,62 @@ from anchorline.errors import (
     TamperedError,
 )
 from anchorline.explainer import Check, Explainer
+from anchorline.facts import Fact
+from anchorline.guarantees.limits import Count
+from anchorline.guarantees.measuring import Measurement, Round
 from anchorline.model.outputs import classes_of, plain_label
 from anchorline.model.predictor import Predictor, Questions
 from anchorline.optimize.choose import TIE, best_sum
 from anchorline.optimize.moments import Moments
 from anchorline.optimize.sums import Limits, Solution, Status, fit
-from anchorline.result.explanation import Explanation, Output
-from anchorline.result.rule import Rule
+from anchorline.result.explanation import Explanation, Fit, Output, Share, Verdict
+from anchorline.result.rule import Rule, RuleVerdict
 from anchorline.result.verification import Outcome, Reason, Verification
 from anchorline.rules.assemble import tolerance
+from anchorline.rules.find import Certificate, failures_of, failures_of_all
 from anchorline.search.case import Case
-from anchorline.search.sources import Choose
+from anchorline.search.sources import Choose, ask_round, ask_streams, begin
 from anchorline.settings import RuleSettings, Settings
 from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.table import as_space
-from anchorline.verify.compare import ROUNDING, Reproduced, differences, leaves_of
-from anchorline.verify.fresh import CONFIDENCE, candidates_of, doubts, figures_of, measure_afresh
 
+CONFIDENCE = 0.999
+MARGIN = 0.025
+LOOKS = 5_000, 5_000, 10_000, 20_000, 40_000, 80_000  # neighbors of one look after another, which double them
+
+ROUNDING = 1e-9  # computed figures may differ by this, relative to their size, or to that of what they measure
+_LAST_BITS = 1e-12  # of outputs: what rounding may add to differences of outputs, which may be much smaller
+_LEFT_OPEN = 1e-3  # of the variance: which bound a search proves within this depends on ties, and so on rounding
+# What follows from the rest, and what is repeated.
+_NO_FIGURE = re.compile(r"^(sha256|versions|output\.choices)\b")
+_COMPUTED = re.compile(
+    r"^(prediction|base|contributions|effects|fit|proof|holds|holds_drawn|holds_law|all|output\.(low|high|spread"
+    r"|runner_up)|alternatives\[\d+\]\.(contributions|objective)|within|coverage|strips\[\d+\]\.(shares|stays|missing))\b"
+)
+_IN_OUTPUT_UNITS = re.compile(
+    r"^(prediction|base|contributions|effects|output|within|fit\.(error|baseline|mean_output))|\.contributions\b"
+)
+_SQUARED = re.compile(r"^proof|\.objective$")
+_BY_SEARCH = re.compile(r"(options|levels|n_queries|settings\.cost)\b")  # what costs and leaves of trees decide
 _SINGLE = 1e-5  # answers in single precision may differ by this, because the row was asked about among others
 _SUBJECTS: dict[type, str] = {Explanation: "explanation", Rule: "rule", Changes: "list of changes"}
 # What settings that nobody could have chosen may lead to.
 _NOT_COMPUTED = (AnchorlineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _KINDS: dict[Any, type[Rule | Changes]] = {"rule": Rule, "changes": Changes}
+
+Reproduced = Explanation | Rule
+"""Records that are made again from their settings, and compared."""
+
+Figures = dict[str, Share | Fit]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fresh:
+    """What fresh neighbors say: shares and fit by name, the verdict that these establish, and their number."""
+
+    figures: Figures
+    verdict: Verdict | RuleVerdict
+    n_queries: int
 
 
 def verified(
@@ -118,8 +170,7 @@ def _verify(
     elif _as_json(explainer.space.at(instance).instance) != _as_json(claimed.instance):
         return _refuted("other_instance")
     if isinstance(claimed, Changes):
-        trees = explainer.trees.deciding(explainer.target)
-        answer = verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance, check)
+        answer = verify_changes(claimed, explainer, instance, seed, check)
         named = _named_by_maker(claimed.output, model) if answer.outcome is Outcome.HOLDS else []
         return replace(answer, reasons=(*answer.reasons, *named))
     return _verify_figures(claimed, explainer, instance, seed, check)
@@ -309,3 +360,278 @@ def _plain(value: Any) -> Any:
 
 def _as_json(instance: Any) -> str:
     return json.dumps(_plain(tuple(instance) if isinstance(instance, list) else instance), default=str)
+
+
+# Two records of the same case, figure by figure
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The largest output, and the largest difference of outputs, as the verifier finds them."""
+
+    output: float
+    drop: float
+
+    def tolerance(self, where: str) -> float:
+        """Return by how much rounding may change a figure, whatever its size: shares, outputs, or squares."""
+        of_drops = ROUNDING * self.drop + _LAST_BITS * self.output
+        if _SQUARED.search(where):
+            return of_drops * self.drop
+        return of_drops if _IN_OUTPUT_UNITS.search(where) else ROUNDING
+
+
+def differences(stated: Reproduced, found: Reproduced) -> list[Reason]:
+    """Return every figure that differs, by its place in the JSON; numbers that were computed up to rounding."""
+    ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
+    outputs, drops = [found.prediction], [0.0]
+    if isinstance(stated, Explanation) and isinstance(found, Explanation):
+        outputs += [found.base]
+        drops += [*found.effects.tolist(), *([] if found.fit is None else [found.fit.baseline])]
+        bounds = stated.proof.lower_bound, found.proof.lower_bound
+        if abs(bounds[0] - bounds[1]) <= _LEFT_OPEN * found.proof.variance:
+            ours["proof.lower_bound"] = own["proof.lower_bound"]
+    scale = _Scale(max(map(abs, outputs)), max(map(abs, drops)))
+    return [
+        Reason("differs", where, ours.get(where), own.get(where))
+        for where in sorted(ours.keys() | own.keys())
+        if where not in ours or where not in own or not _same(where, ours[where], own[where], scale)
+    ]
+
+
+def leaves_of(text: str) -> dict[str, Any]:
+    """Return every figure of a record by its place: ``{"facts[0].low": 21.5, ...}``.
+
+    Examples
+    --------
+    >>> leaves_of('{"holds": {"value": 0.9}, "effects": [1.5], "sha256": "0"}')
+    {'holds.value': 0.9, 'effects[0]': 1.5}
+    """
+    return {where: value for where, value in _flat("", json.loads(text)) if not _NO_FIGURE.search(where)}
+
+
+def _flat(where: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, below in value.items():
+            key = name if name.isidentifier() else json.dumps(name)  # no other key looks like a place in a list
+            yield from _flat(f"{where}.{key}" if where else key, below)
+    elif isinstance(value, list) and value:
+        for place, below in enumerate(value):
+            yield from _flat(f"{where}[{place}]", below)
+    else:
+        yield where, value
+
+
+def _same(where: str, stated: Any, found: Any, scale: _Scale) -> bool:
+    """Return whether two values are equal; a float that was computed up to rounding, in its own units."""
+    if not (isinstance(stated, float) and isinstance(found, float) and _COMPUTED.search(where)):
+        return type(stated) is type(found) and bool(stated == found)  # 1 is not 1.0, which is printed otherwise
+    return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=scale.tolerance(where))
+
+
+# Fresh neighbors
+
+
+def measure_afresh(stated: Explanation | Rule, case: Case) -> Fresh:
+    """Measure what a record states about its facts, with the seed and the confidence of the case."""
+    looks = _looks_at_rule(stated, case) if isinstance(stated, Rule) else _looks_at_sum(stated, case)
+    for fresh in looks:
+        if all(reason.code != "not_confirmed" for reason in doubts(stated, fresh.figures)):
+            break
+    return fresh
+
+
+def _looks_at_sum(stated: Explanation, case: Case) -> Iterator[Fresh]:
+    """Yield what is known about the facts and effects of an explanation after every look."""
+    facts = candidates_of(case.neighborhood, stated.facts)
+    broken = case.neighborhood.candidates.broken(case.replace_probability)[facts]
+    measured = begin(case, stated.effects, broken, stated.output.spread)
+    for batch, n in enumerate(LOOKS):
+        measured = ask_round(case, measured, _round(stated, n), batch, facts, stated.effects)
+        yield Fresh(figures_of(measured), measured.verdict, measured.n_queries)
+
+
+def _looks_at_rule(stated: Rule, case: Case) -> Iterator[Fresh]:
+    """Yield what is known about the facts of a rule after every look."""
+    facts, case = candidates_of(case.neighborhood, stated.facts), replace(case, within=stated.within)
+    target, of_all = stated.settings["holds"], failures_of_all(case.settings.confidence)
+    law = None if stated.holds_law is None else Count()
+    everything = Certificate(Count(), None, of_all, target)
+    certificate = Certificate(Count(), law, failures_of(case.settings.confidence, 0), target)
+    for batch, n in enumerate(LOOKS):
+        answers = ask_streams(case, _round(stated, n), batch, facts, None)
+        of_law, drawn, unbroken = (each.decisions for each in answers)
+        everything = replace(everything, drawn=everything.drawn.added(of_law))
+        certificate = replace(
+            certificate,
+            drawn=certificate.drawn.added(drawn),
+            law=None if certificate.law is None else certificate.law.added(unbroken),
+        )
+        shares = {
+            "holds_drawn": certificate.drawn.share(certificate.failures),
+            "holds_law": None if certificate.law is None else certificate.law.share(certificate.failures),
+            "all": everything.drawn.share(of_all),
+        }
+        verdict = certificate.verdict if facts else everything.verdict
+        n_queries = sum(count.n for count in (*certificate.counts, everything.drawn))
+        yield Fresh({name: share for name, share in shares.items() if share is not None}, verdict, n_queries)
+
+
+def _round(stated: Explanation | Rule, n: int) -> Round:
+    """Return a round of n neighbors, in equal parts for all shares that are stated."""
+    names = {"law": True, "facts": stated.holds_drawn is not None, "unbroken": stated.holds_law is not None}
+    streams = [name for name, is_stated in names.items() if is_stated]
+    return Round(**{name: n // len(streams) for name in streams})
+
+
+def candidates_of(neighborhood: Neighborhood, facts: Sequence[Fact]) -> list[int]:
+    """Return the numbers of the candidates that state these facts."""
+    found = []
+    for fact in facts:
+        own = np.flatnonzero(neighborhood.candidates.groups == neighborhood.names.index(fact.attribute)).tolist()
+        same = [j for j in own if neighborhood.fact(j) == fact]
+        if not same:
+            raise ParameterError(f"No fact about {fact.attribute!r} that is true of the row is {fact!r}.")
+        found.append(same[0])
+    return found
+
+
+def figures_of(result: Explanation | Measurement | Rule) -> Figures:
+    """Return the shares and the fit that are there, by name."""
+    figures = {
+        "holds_drawn": result.holds_drawn,
+        "holds_law": result.holds_law,
+        "all": result.all,
+        "fit": None if isinstance(result, Rule) else result.fit,
+    }
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def doubts(stated: Explanation | Rule, fresh: Figures) -> list[Reason]:
+    """Return the figures that fresh neighbors contradict; if there are none, those that they do not confirm."""
+    contradicted, unconfirmed = [], []
+    for name, ours in figures_of(stated).items():
+        own = fresh.get(name)
+        if own is None:
+            continue
+        is_always = stated.verdict is RuleVerdict.ALWAYS and (name != "all" or not stated.facts)
+        if is_always and isinstance(own, Share) and own.value < 1:
+            contradicted.append(Reason("counterexample", name, ours, own))
+        elif ours.is_exact:
+            continue
+        elif own.high < ours.low or own.low > ours.high:
+            contradicted.append(Reason("contradicted", name, ours, own))
+        elif own.low < ours.low - MARGIN or own.high > ours.high + MARGIN:
+            unconfirmed.append(Reason("not_confirmed", name, ours, own))
+    return contradicted or unconfirmed
+
+
+# Changes
+
+
+def verify_changes(
+    changes: Changes, explainer: Explainer, instance: Any, seed: int, check: Check = None
+) -> Verification:
+    """Return whether stated changes hold for the model and the space of an explainer.
+
+    The model is asked about every example. Then the search is repeated with the recorded settings, and every
+    figure is compared. A cost function is not recorded, so that the search cannot be repeated where one was used;
+    nor can it if leaves of trees decided that the model does not show. Then nobody can tell, unless a figure
+    differs that depends on neither, or a smaller change turns than is said to be proven. Shares that were
+    estimated from draws are measured on fresh draws, from ``seed``.
+    """
+    wrong = list(_wrong_answers(changes, explainer, instance, check))
+    if wrong:
+        return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong))
+    settings = ChangeSettings.from_dict(changes.settings)
+    found = explainer.changes_with(instance, settings, check)
+    lacks_trees = explainer.trees.deciding(explainer.target) is None and any(e.by_leaves for e in changes.levels)
+    if lacks_trees or changes.settings["cost"] == "function":
+        wrong = list(_impossible(changes, found))
+        excuse = _unknown("no_trees" if lacks_trees else "cost_function")
+        return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong)) if wrong else excuse
+    wrong = list(_differences(changes, found))
+    if not wrong and any(option.share is not None and not option.share.is_exact for option in changes):
+        fresh = explainer.changes_with(instance, replace(settings, seed=seed), check)
+        wrong = list(_contradicted(changes, fresh))
+    if wrong:
+        return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong))
+    turned = Reason("turned", stated=len(changes)) if len(changes) else Reason("nothing_turns")
+    return Verification(Outcome.HOLDS, (Reason("repeated"), turned))
+
+
+def _wrong_answers(changes: Changes, explainer: Explainer, instance: Any, check: Check) -> Iterator[Reason]:
+    """Yield what is not as stated when the model is asked about the instance and its examples, one by one."""
+    space = explainer.space
+    predictor = explainer.predictor().open(space.at(instance).original)
+    asked = None if predictor.is_label else predictor.prediction, predictor.output.decision
+    stated = changes.prediction, changes.output.decision
+    for where, ours, own in zip(("prediction", "output.decision"), stated, asked, strict=True):
+        if not _is_equal(ours, own):
+            yield Reason("other_model", where, ours, own)
+            return
+    for place, option in enumerate(changes):
+        if check is not None:
+            check()
+        example = _example(changes, place, space, instance)
+        # The output is that of the instance's class, the decision is the example's own.
+        output = None if predictor.is_label else float(predictor.answer(example, 1).outputs[0])
+        decision = explainer.predictor().open(example).output.decision
+        is_decided = option.decision is not None and changes.output.threshold is None
+        if not _is_equal(option.output, output) or (is_decided and decision != option.decision):
+            yield Reason("other_example", str(place + 1))
+
+
+def _example(changes: Changes, place: int, space: Space, instance: Any) -> Any:
+    """Return the model's input of an example: another row, or the instance without some words or regions."""
+    case = case_of(space.at(instance))
+    if isinstance(case, TwoValuedCase):
+        names = [choice.name for choice in case.choices]
+        moved = np.array([[names.index(move.attribute) for move in changes[place].moves]], dtype=np.intp)
+        return case.realize(moved, np.zeros_like(moved))
+    row = changes.changed(place)
+    return space.at([row[name] for name in changes.columns]).original
+
+
+def _differences(changes: Changes, again: Changes) -> Iterator[Reason]:
+    """Yield the figures that differ; ``output.choices`` are repeated, not computed."""
+    stated, found = json.loads(changes.to_json()), json.loads(again.to_json())
+    for name in sorted(stated.keys() - {"sha256", "versions"}):
+        for reason in _unlike(stated[name], found[name], name):
+            if not reason.where.startswith("output.choices"):
+                yield reason
+
+
+def _impossible(changes: Changes, again: Changes) -> Iterator[Reason]:
+    """Yield what neither costs nor leaves of trees explain: figures that differ, and smaller changes that turn."""
+    yield from (reason for reason in _differences(changes, again) if not _BY_SEARCH.match(reason.where))
+    if again.fewest is not None and again.fewest <= changes.n_proved:
+        yield Reason("differs", "fewest", changes.fewest, again.fewest)
+
+
+def _contradicted(changes: Changes, fresh: Changes) -> Iterator[Reason]:
+    """Yield which shares the verifier's own draws contradict: their intervals have no common point."""
+    by_moves = {option.moves: option for option in fresh}  # the search itself draws nothing
+    for place, stated in enumerate(changes):
+        found = by_moves[stated.moves]
+        ours, own = stated.share, found.share
+        if ours is not None and own is not None and (own.low > ours.high or own.high < ours.low):
+            yield Reason("contradicted", f"options[{place}].share", ours, own)
+
+
+def _unlike(stated: Any, found: Any, where: str) -> Iterator[Reason]:
+    """Yield the places in which two values of JSON differ, numbers by more than rounding."""
+    if isinstance(stated, dict) and isinstance(found, dict) and stated.keys() == found.keys():
+        for name in stated:
+            yield from _unlike(stated[name], found[name], f"{where}.{name}")
+    elif isinstance(stated, list) and isinstance(found, list) and len(stated) == len(found):
+        for place, (ours, own) in enumerate(zip(stated, found, strict=True)):
+            yield from _unlike(ours, own, f"{where}[{place}]")
+    elif not _is_equal(stated, found):
+        yield Reason("differs", where, stated, found)
+
+
+def _is_equal(stated: Any, found: Any) -> bool:
+    """Return whether two values are equal, floats up to rounding, relative to their own size."""
+    if isinstance(stated, float) and isinstance(found, float):
+        return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=0.0)
+    return type(stated) is type(found) and bool(stated == found)

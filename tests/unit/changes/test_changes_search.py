@@ -11,12 +11,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from anchorline.changes.result import Changes
 from anchorline.changes.search import _without_copies
-from anchorline.changes.verify import verify_changes
 from anchorline.errors import ParameterError, SetupWarning
 from anchorline.explainer import Explainer
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
+from anchorline.verify.check import verify_changes
 
 RNG = np.random.default_rng(11)
 N = 300
@@ -33,8 +33,7 @@ FRAME = pd.DataFrame(
 
 def verified(changes, explainer, seed=1):
     """Whether changes hold for the model and the space of an explainer."""
-    trees = explainer.trees.deciding(explainer.target)
-    return verify_changes(changes, explainer.space, explainer.predictor, seed, trees)
+    return verify_changes(changes, explainer, changes.instance, seed)
 
 
 def score(frame):

@@ -19,7 +19,7 @@ from anchorline.spaces.regions import Image, Signal
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
 from anchorline.verify import verify
-from anchorline.verify.compare import leaves_of
+from anchorline.verify.check import leaves_of
 from helpers.sealing import resealed, with_change
 
 RNG = np.random.default_rng(0)
