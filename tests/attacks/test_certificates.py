@@ -181,9 +181,10 @@ def test_1_columns_that_the_model_may_not_read_excuse_no_invented_figure():
             body["space"]["n_attributes"] = n_attributes
             body["all"] |= {"low": 0.999, "value": 1.0, "high": 1.0}
 
-        answer = checked(made, edit)
-        assert answer.outcome is Outcome.DOES_NOT_HOLD
-        assert "all.low" in [reason.where for reason in answer.reasons]
+        for record in (made, RECORDS["text"]):
+            answer = checked(record, edit)
+            assert answer.outcome is Outcome.DOES_NOT_HOLD
+            assert "all.low" in [reason.where for reason in answer.reasons]
 
 
 @pytest.mark.parametrize("name", BOTH)

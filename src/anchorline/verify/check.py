@@ -182,7 +182,8 @@ def _verify_figures(
     n_attributes = len(explainer.space.at(instance).names)
     lacks_columns = explainer.columns.positions is None and claimed.space["n_attributes"] < n_attributes
     if lacks_columns:  # even if nobody can tell whether the model reads them, all else must be as stated
-        explainer = explainer_of(claimed.output, explainer.model, explainer.space.holding(claimed.space["held"]))
+        held = explainer.space.holding(claimed.space.get("held", ()))
+        explainer = explainer_of(claimed.output, explainer.model, held)
     settings = _settings_of(claimed)
     settings = settings.common if isinstance(settings, RuleSettings) else settings
     explainer.table_answers(ask=settings.is_auto)
