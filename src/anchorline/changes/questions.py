@@ -1,5 +1,6 @@
 """What counts as turned, and how a model is asked about changed instances, within a hard limit of queries."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -145,12 +146,14 @@ def _limit(text: str, prediction: float) -> Goal | None:
     limit, move = _LIMIT.fullmatch(text), _MOVE.fullmatch(text)
     try:
         if limit is not None:
-            return Goal(limit[1], float(limit[2]))
-        if move is not None:
-            return Goal(">=" if move[1] == "+" else "<=", prediction + float(move[1] + move[2]))
+            kind, wanted = limit[1], float(limit[2])
+        elif move is not None:
+            kind, wanted = ">=" if move[1] == "+" else "<=", prediction + float(move[1] + move[2])
+        else:
+            return None
     except ValueError:  # such as 1.2.3
         return None
-    return None
+    return Goal(kind, wanted) if math.isfinite(wanted) else None
 
 
 def _matching(target: Any, classes: tuple[Any, ...] | None) -> int | None:
