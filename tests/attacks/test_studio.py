@@ -563,3 +563,43 @@ def test_7_a_body_has_a_limited_number_of_chunks(path):
             content = (part.encode() for part in ('{"row":', "1,", '"queries": 100}'))
             headers = {"Content-Type": "application/json"}
             assert client.post("/explain", content=content, headers=headers).status_code == 200
+
+
+def test_7_half_a_body_keeps_no_connection_from_others():
+    """Logins that never arrive, sent by anybody, took every connection for ten seconds; and again."""
+    limits = StudioLimits(concurrency=40)
+    with live(slow_explainer(SlowModel(0)), limits=limits) as server, contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+        head = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        for _ in range(60):
+            slow = stack.enter_context(socket.create_connection(address, timeout=10))
+            slow.sendall(head + b"Content-Length: 100\r\n\r\ntok")
+        for _ in range(3):
+            assert httpx.get(f"{server.base}/health", timeout=5).status_code == 200
+        with client_of(server, timeout=30) as client:
+            assert client.post("/explain", json={"row": 1, "queries": 100}).status_code == 200
+
+
+def test_7_whoever_verifies_is_seen_with_the_case(tmp_path):
+    """A forged explanation of any values is answered with the model's prediction, and no line said for which."""
+    with (
+        live(slow_explainer(SlowModel(0)), audit_log=tmp_path / "log") as server,
+        client_of(server, timeout=60) as client,
+    ):
+        made = client.post("/explain", json={"row": 1, "queries": 100}).json()
+        for instance in ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]):
+            forged = resealed(made | {"instance": instance, "prediction": made["base"]})
+            assert client.post("/verify", json={"explanation": forged}).status_code == 200
+    cases = [json.loads(line)["case"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert cases[0] == 1
+    assert all(str(case).startswith("sha256:") for case in cases[1:])
+    assert len({*cases}) == 3
+
+
+@pytest.mark.parametrize("target", [">= 1e999", "< -1e999", "+1e309", "-1e309"])
+def test_7_an_infinite_target_is_refused(target):
+    """It was searched for; then the answer could not be written, so that the client saw an internal error."""
+    with live(slow_explainer(SlowModel(0))) as server, client_of(server, timeout=30) as client:
+        answer = client.post("/changes", json={"row": 1, "target": target, "k": 1, "n": 1})
+        assert answer.status_code == 422
+        assert "target" in answer.json()["detail"]

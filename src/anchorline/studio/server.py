@@ -61,8 +61,8 @@ class StrictProtocol(H11Protocol):
     """HTTP/1.1 that closes idle connections, slow readers and connections beyond the limit, and refuses bare LF.
 
     Otherwise such connections would count against the limit of connections. Beyond the limit, the connection that
-    has been idle for longest makes room for a new one. A connection is idle if no request
-    begins on it, be it the first one or a later one. Proxies disagree about lines that end with LF alone, so that
+    the server has waited for longest makes room for a new one: a client that sends no request, or only a part of
+    its body, or that does not read its answer. Proxies disagree about lines that end with LF alone, so that
     such lines could smuggle a request past a proxy.
     """
 
@@ -77,9 +77,9 @@ class StrictProtocol(H11Protocol):
         super().connection_made(transport)
         if self._max_connections is not None and len(self.connections) > self._max_connections:
             others: list[Any] = [other for other in self.connections if other is not self]
-            idle = [other for other in others if other.is_idle]
-            if idle:  # the one that has been idle for longest
-                min(idle, key=lambda other: other.idle_since).transport.abort()
+            slow = [other for other in others if other.waits_for_client]
+            if slow:
+                min(slow, key=lambda other: other.idle_since).transport.abort()
             else:
                 self.app = refuse_connection
         self._await_request()
@@ -126,6 +126,13 @@ class StrictProtocol(H11Protocol):
         """Whether no request is being answered and the connection is open."""
         is_busy = self.cycle is not None and not self.cycle.response_complete
         return not is_busy and not self.transport.is_closing()
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether only the client can go on: with a request, with the rest of its body, or by reading."""
+        if self.transport.is_closing():
+            return False
+        return self.is_idle or bool(self.cycle.more_body) or self.transport.get_write_buffer_size() > 0
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
