@@ -521,7 +521,7 @@ def hostile_views():
 
     explainers = {
         "table": (al.Explainer(score, frame, classes=[HOSTILE, f"not {HOSTILE}"]), frame.iloc[0]),
-        "number": (al.Explainer(lambda rows: score(rows)[:, 1], frame, output=f"{HOSTILE} [<b>]"), frame.iloc[0]),
+        "number": (al.Explainer(lambda rows: score(rows)[:, 1], frame, output=f"<b> [{HOSTILE}]"), frame.iloc[0]),
         "text": (
             al.Explainer(praise, al.Text(), threshold=0.3),
             f"a good {HOSTILE} but <script>alert(5)</script>",
@@ -534,10 +534,13 @@ def hostile_views():
         yield f"{name} notebook", e._repr_html_()
         yield f"{name} rule", rule.to_html()
         yield f"{name} rule notebook", rule._repr_html_()
-        if name != "number":
-            changes = explainer.changes(row)
-            yield f"{name} changes", changes.to_html()
-            yield f"{name} changes notebook", changes._repr_html_()
+        changes = explainer.changes(row, target="-0.01" if name == "number" else None)
+        for place in ("output.unit", "output.name", "space.noun"):  # also of a file that nobody has verified
+            body = json.loads(changes.to_json())
+            at(place, HOSTILE)(body)
+            yield f"{name} changes with {place}", al.Changes.from_json(resealed(body)).to_html()
+        yield f"{name} changes", changes.to_html()
+        yield f"{name} changes notebook", changes._repr_html_()
     yield "made", CASES["hostile"]().to_html()
     yield "made rule", RULES["hostile"]().to_html()
 

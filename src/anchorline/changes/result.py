@@ -289,7 +289,7 @@ def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
         "<=": ("falls to", "fall to"),
         "<": ("falls below", "fall below"),
     }[kind]
-    limit = f"{exact_number(_cut(wanted, changes.prediction or 0.0, ROUND_HALF_EVEN))}{_unit(output)}"
+    limit = f"{exact_number(_cut(wanted, changes.prediction or 0.0, ROUND_HALF_EVEN))}{_unit(output, escape)}"
     subject = _name(output, escape) if output.is_probability else f"the model's {_name(output, escape)}"
     return f"{subject[0].upper()}{subject[1:]} {does} {limit}", f"makes {subject} {do} {limit}"
 
@@ -315,7 +315,7 @@ def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> st
     several = changes.goal["kind"] not in _LIMITS and len({each.decision for each in changes}) > 1
     answers = [escape(class_text(option.decision))] if several else []
     if option.output is not None:
-        number = f"{_answer(changes, option.output)}{_unit(changes.output)}"
+        number = f"{_answer(changes, option.output)}{_unit(changes.output, escape)}"
         answers.append(f"{_name(changes.output, escape)} = {number}")
     return f"{moves} (then {'; '.join(answers)})" if answers else moves
 
@@ -427,7 +427,7 @@ def _tried(changes: Changes) -> list[str]:
     if changes.n_ruled_out > proven:
         ruled_out = _up_to(changes, changes.n_ruled_out)
         lines.append(f"{_no_change(changes)} of {ruled_out} does it among the values tried.")
-    nouns, all_ = str(changes.space["noun"]), _counted(n, "attributes")
+    nouns, all_ = _nouns(changes), _counted(n, "attributes")
     parts = [f"{e.n_tried:,} of {e.n_total:,} changes of {_counted(e.n_facts, nouns)}" for e in changes.levels]
     return [*lines, f"Tried: {', '.join(parts)}, of {all_}; {changes.n_queries:,} queries."]
 
@@ -469,8 +469,8 @@ def _name(output: Output, escape: Escape) -> str:
     return f"score of {name}" if output.kind == "class" else str(name)
 
 
-def _unit(output: Output) -> str:
-    return f" {shown(output.unit)}" if output.unit else ""
+def _unit(output: Output, escape: Escape) -> str:
+    return f" {escape(output.unit)}" if output.unit else ""
 
 
 def _answer(changes: Changes, output: float) -> str:
@@ -493,4 +493,9 @@ def _counted(n: int, nouns: str) -> str:
 
 def _up_to(changes: Changes, n: int) -> str:
     """Return a number of facts, words, regions or stretches."""
-    return f"{'' if n == 1 else 'up to '}{_counted(n, str(changes.space['noun']))}"
+    return f"{'' if n == 1 else 'up to '}{_counted(n, _nouns(changes))}"
+
+
+def _nouns(changes: Changes) -> str:
+    """Return what facts are called; words have neither markup nor control characters."""
+    return re.sub(r"\W+", " ", str(changes.space["noun"]))
