@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import anchorline as al
 from anchorline import paper
-from anchorline.errors import FormatError, PredictorOutputError, SampleError
+from anchorline.errors import FormatError, PredictorOutputError, SampleError, TamperedError
 from anchorline.facts import Candidates
 from anchorline.optimize.boxes import sets_of
 from anchorline.optimize.choose import best_sum
@@ -258,6 +258,16 @@ def test_2_no_sentences_in_files(name):
     for key in ("warnings", "notes"):
         assert not checked(BOTH[name], at(key, [SENTENCE])).holds
     assert not checked(BOTH[name], at("space.noun", SENTENCE)).holds
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_2_a_scale_is_a_code(name):
+    """It is printed as it is: \x1b[2J reached the terminal of whoever looked at a file."""
+    for scale in (SENTENCE, HOSTILE, "\x1b[2J"):
+        body = json.loads(BOTH[name][0].to_json())
+        at("output.scale", scale)(body)
+        with pytest.raises(TamperedError, match="scale"):
+            type(BOTH[name][0]).from_json(resealed(body))
 
 
 def test_2_no_sentences_in_findings_and_reasons():

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from anchorline.errors import CertificateError
 from anchorline.facts import KINDS, Fact
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record
 
 _ROUNDING = 1e-9  # of shares and of objectives
+_SCALES = (None, "log-odds", "margin")
 _STATED = {  # which values each kind of fact states: low, high
     "at_least": (True, False),
     "below": (False, True),
@@ -117,6 +119,10 @@ class Output:
     high: float | None = None
     spread: float | None = None
     choices: Choices = Choices()
+
+    def __post_init__(self) -> None:
+        if self.scale not in _SCALES:  # it is printed as it is
+            raise CertificateError(f"The scale is {self.scale!r:.60}.")
 
 
 @dataclass(frozen=True, slots=True)
