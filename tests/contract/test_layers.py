@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "explainer": BELOW | {"changes", "rules"},
     "verify": BELOW | {"changes", "explainer", "rules"},
     "batch": BELOW | {"changes", "explainer", "io", "rules"},
-    "compat": BELOW | {"explainer", "io", "render"},
+    "compat": BELOW | {"explainer", "render"},
     "studio": BELOW | {"changes", "explainer", "io", "render", "samples", "verify"},
 }
 # What a method may import when it is called, because a room above carries it out: ``e.plot()`` draws in render.

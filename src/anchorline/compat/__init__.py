@@ -1,6 +1,6 @@
 """Familiar interfaces: LIME's calls on top of anchorline, and explanations that SHAP's plots can draw.
 
-May import: errors, facts, io, settings, spaces, model, explainer, result, render.
+May import: errors, facts, settings, spaces, model, explainer, result, render.
 
 >>> from anchorline.compat import LimeTabularExplainer, to_shap
 """

@@ -1,4 +1,4 @@
-"""LIME's explainers by their own names: existing calls keep working, and the weights now add up."""
+"""LIME's explainers by their own names: calls that explain keep working, and the weights now add up."""
 
 import contextlib
 import functools
@@ -11,17 +11,13 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from anchorline.errors import (
     AnchorlineError,
-    InstanceError,
     MissingDependencyError,
     ParameterError,
     PredictorError,
@@ -30,10 +26,9 @@ from anchorline.errors import (
 )
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
-from anchorline.io import write_atomically
 from anchorline.model.outputs import owner_of
 from anchorline.model.predictor import failure_text
-from anchorline.render.report import fragment, page
+from anchorline.render.report import fragment
 from anchorline.render.statements import fact_text
 from anchorline.result.explanation import Explanation
 from anchorline.settings import FEWEST_QUERIES, Settings, checked_count
@@ -48,9 +43,7 @@ _MODES = ("classification", "regression")
 _CUT = "Numbers are not cut into fixed bins: each fact has the cut points that fit best."
 _ALL = 100_000  # LIME's default number of regions, which stands for all of them
 _REGRESSION = 1  # the label that LIME gives to the output of a regression
-_SELECTIONS = ("auto", "none", "forward_selection", "lasso_path", "highest_weights")
 _CLOSE = "neighbors are drawn close to the row, and all of them have the same weight"
-_PAGE = "every page shows the model's output, the facts of the sum and their weights"
 _BEST = "the best sum of at most num_features facts is found"
 _INSTEAD = {  # of keywords for steps that anchorline does not have
     "kernel_width": _CLOSE,
@@ -61,7 +54,6 @@ _INSTEAD = {  # of keywords for steps that anchorline does not have
     "model_regressor": _BEST,
     "feature_selection": _BEST,
     "verbose": "nothing is printed; type print(result)",
-    **dict.fromkeys(("predict_proba", "show_predicted_value", "show_table", "show_all"), _PAGE),
 }
 
 
@@ -76,8 +68,6 @@ def _as_in_lime(call: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         def checked(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
             for name, value in signature.bind(*arguments, **keywords).arguments.items():
                 default = signature.parameters[name].default
-                if name == "feature_selection" and value not in _SELECTIONS:
-                    raise ParameterError(f"{name} is {value!r}, but it must be one of {', '.join(_SELECTIONS)}.")
                 is_default = value is default or (isinstance(value, type(default)) and value == default)
                 if name in _INSTEAD and not is_default:
                     text = f"{name} has no effect in anchorline: {_INSTEAD[name]}."
@@ -101,8 +91,7 @@ class LimeExplanation:
     the average over neighbors; LIME's weight is the whole effect of a fact, ``explanations[label].effects``.
 
     As in LIME, ``score`` and ``local_pred`` belong to the label explained last, which is the predicted label if
-    top_labels was given, and label 0 of a regression has the weights with opposite signs. ``min_value`` and
-    ``max_value`` are the lowest and the highest output of a regression on the rows that it was asked about.
+    top_labels was given, and label 0 of a regression has the weights with opposite signs.
 
     Examples
     --------
@@ -117,15 +106,8 @@ class LimeExplanation:
     mode: str
     explanations: Mapping[int, Explanation]
     feature_names: tuple[str, ...]
-    class_names: list[str] | None = None
     predict_proba: np.ndarray | None = None
     top_labels: list[int] | None = None
-    min_value: float | None = None
-    max_value: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.mode == "regression":
-            object.__setattr__(self, "class_names", ["negative", "positive"])
 
     @cached_property
     def local_exp(self) -> dict[int, list[tuple[int, float]]]:
@@ -144,12 +126,6 @@ class LimeExplanation:
         return {label: self._explanation(label).base for label in self.local_exp}
 
     @property
-    def scores(self) -> dict[int, float]:
-        """The `score` of every label."""
-        fits = ((label, explanation.fit) for label, explanation in self.explanations.items())
-        return {label: np.nan if fit is None else fit.r2 for label, fit in fits}
-
-    @property
     def score(self) -> float:
         """The share of the output's mean squared change on fresh neighbors that the sum explains.
 
@@ -157,12 +133,13 @@ class LimeExplanation:
         R2 compares with the neighbors' mean, on the sample of the fit, so that the two scores are different
         numbers. NaN if nothing was measured.
         """
-        return list(self.scores.values())[-1]
+        fit = self._last.fit
+        return np.nan if fit is None else fit.r2
 
     @property
     def local_pred(self) -> np.ndarray:
         """The value of the sum for the row, of shape (1,), which equals the model's output."""
-        return np.array([list(self.explanations.values())[-1].prediction])
+        return np.array([self._last.prediction])
 
     @property
     def predicted_value(self) -> float | None:
@@ -182,85 +159,30 @@ class LimeExplanation:
         """Return (column number, weight) pairs by label, largest first."""
         return self.local_exp
 
-    def as_pyplot_figure(self, label: int = 1, figsize: tuple[float, float] | None = None) -> Any:
-        """Return a pyplot figure that shows the weights as bars."""
-        figure = self._explanation(label).plot("bars").figure
-        if figsize is not None:
-            figure.set_size_inches(figsize)
-        return figure
-
-    @_as_in_lime("as_html")
-    def as_html(
-        self,
-        labels: Iterable[int] | None = None,
-        predict_proba: bool = True,
-        show_predicted_value: bool = True,
-        show_table: bool = True,
-        show_all: bool = False,
-    ) -> str:
-        """Return a self-contained page: the full report of one label, or several labels one below the other.
-
-        LIME's switches ``predict_proba``, ``show_predicted_value``, ``show_table`` and ``show_all`` are accepted.
-        A value other than the default raises a warning, because there is only one layout of the page.
-        """
-        chosen = self._select(labels)
-        if len(chosen) == 1:
-            return page(chosen[0])
-        title = escape(", ".join(explanation.output.name for explanation in chosen))
-        return (
-            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
-            f"{''.join(map(fragment, chosen))}</body></html>\n"
-        )
-
-    def save_to_file(self, file_path: str | Path, *arguments: Any, **switches: Any) -> None:
-        """Write the page of `as_html`, which has the other arguments, to a file, completely or not at all."""
-        write_atomically(file_path, self.as_html(*arguments, **switches))
-
-    @_as_in_lime("show_in_notebook")
-    def show_in_notebook(
-        self,
-        labels: Iterable[int] | None = None,
-        predict_proba: bool = True,
-        show_predicted_value: bool = True,
-        show_table: bool = True,
-        show_all: bool = False,
-    ) -> None:
-        """Show the explanations of the labels in a notebook; the switches are those of `as_html`."""
-        try:
-            display = import_module("IPython.display")
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError(
-                "`show_in_notebook` needs `IPython`, which is not installed. Type "
-                "`save_to_file('explanation.html')`, or: pip install ipython"
-            ) from error
-        display.display(display.HTML("".join(map(fragment, self._select(labels)))))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({dict(self.explanations)})"
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self._select(None)))
+        return "\n\n".join(str(self._explanation(label)) for label in self.available_labels())
 
     def _repr_html_(self) -> str:
-        return "".join(map(fragment, self._select(None)))
+        return "".join(fragment(self._explanation(label)) for label in self.available_labels())
+
+    @property
+    def _last(self) -> Explanation:
+        return list(self.explanations.values())[-1]
 
     def _number(self, fact: Fact) -> int:
         """Return the number by which LIME knows what a fact is about."""
         return self.feature_names.index(fact.column)
 
-    def _select(self, labels: Iterable[int] | None) -> list[Explanation]:
-        return [self._explanation(label) for label in (self.available_labels() if labels is None else labels)]
-
     def _explanation(self, label: int) -> Explanation:
         explanation = self.explanations.get(_REGRESSION if self.mode == "regression" else label)
         if explanation is None:
-            names: list[Any] = self.class_names or []
-            number, available = names.index(label) if label in names else label, self.available_labels()
-            if number in available:
-                raise ParameterError(f"label is {label!r}, but it must be a number. Type label={number}.")
+            available = self.available_labels()
             raise ParameterError(
                 f"Label {label!r} was not explained. The explained labels are {available}. Type "
-                f"label={available[0]}, or explain_instance(row, predict_fn, labels=({number!r},))."
+                f"label={available[0]}, or explain_instance(row, predict_fn, labels=(...,))."
             )
         return explanation
 
@@ -311,7 +233,7 @@ class LimeTabularExplainer:
     ----------
     table
         The `anchorline.Table` of the training data.
-    feature_names, class_names, categorical_names, mode
+    feature_names, class_names, mode
         As given, with the defaults of LIME.
 
     Examples
@@ -367,7 +289,6 @@ class LimeTabularExplainer:
         self.class_names = _class_labels(class_names)
         is_numbered = feature_names is None and not self._has_own_names
         self.feature_names = [str(j) for j in range(len(names))] if is_numbered else list(self.table.names)
-        self.categorical_names = dict(categorical_names or {})
         self.seed = _seed_from(random_state)
 
     @_as_in_lime("explain_instance")
@@ -420,16 +341,21 @@ class LimeTabularExplainer:
         ([0, 2], 8.0)
         """
         settings = _settings_from(num_features, num_samples, self.seed)
-        row = self._one_row(data_row)
+        is_numbered = np.ndim(data_row) == 1 and type(getattr(data_row, "index", None)).__name__ == "RangeIndex"
+        row = (
+            data_row.to_numpy() if is_numbered and not self._has_own_names else data_row
+        )  # 0, 1, ... name nothing
         table = self._table_for(predict_fn)
+        ask = predict_fn if self._sparse is None else _OfSparse(predict_fn, self._sparse)
         if self.mode == "regression":
-            return self._explain_number(_Asked(predict_fn, self._sparse), table, row, settings)
-        ask = predict_fn if self._sparse is None else _Asked(predict_fn, self._sparse)
+            return self._explain_number(ask, table, row, settings)
         explainer = Explainer(ask, table, classes=self.class_names)
         found = _explain_labels(explainer, row, labels, top_labels, settings)
         return LimeExplanation(feature_names=self.table.names, **found)
 
-    def _explain_number(self, ask: "_Asked", table: Table, row: Any, settings: Settings) -> LimeExplanation:
+    def _explain_number(
+        self, ask: Callable[[Any], Any], table: Table, row: Any, settings: Settings
+    ) -> LimeExplanation:
         output = None if self.class_names is None else self.class_names[0]
         explainer = Explainer(ask, table, output=output, task="number")
         answer = _answer_to(explainer, row)
@@ -440,22 +366,9 @@ class LimeTabularExplainer:
             )
         return LimeExplanation(
             mode=self.mode,
-            explanations={1: explainer.explain_with(row, settings)},
+            explanations={_REGRESSION: explainer.explain_with(row, settings)},
             feature_names=self.table.names,
-            min_value=ask.low,
-            max_value=ask.high,
         )
-
-    def _one_row(self, row: Any) -> Any:
-        """Return the row; several rows raise an error, and labels 0, 1, ... of a Series are not column names."""
-        shape = getattr(row, "shape", None) or np.shape(row if isinstance(row, list | tuple) else 0)
-        if len(shape) == 2 and shape[0] != 1:
-            raise InstanceError(
-                f"data_row has shape {tuple(shape)}, but it must be one row. Type rows[0], or frame.iloc[0]. To "
-                "explain several rows, call explain_instance for each of them."
-            )
-        is_numbered = type(getattr(row, "index", None)).__name__ == "RangeIndex" and len(shape) == 1
-        return row.to_numpy() if is_numbered and not self._has_own_names else row
 
     def _table_for(self, predict_fn: Any) -> Table:
         """Return the table, as a frame for an estimator that was fitted on frames with these columns."""
@@ -471,22 +384,17 @@ class LimeTabularExplainer:
         return Table(frame, categorical=self._categorical)
 
 
-class _Asked:
-    """A function of rows, or of sparse matrices, that remembers its lowest and highest number, as LIME does."""
+class _OfSparse:
+    """A function of sparse matrices, as one of arrays; a method still belongs to its estimator."""
 
-    def __init__(self, ask: Callable[[Any], Any], sparse_type: Callable[[Any], Any] | None) -> None:
+    def __init__(self, ask: Any, sparse_type: Callable[[Any], Any]) -> None:
         self._ask, self._sparse_type = ask, sparse_type
-        self.low, self.high = np.inf, -np.inf
-        if hasattr(ask, "__self__"):  # a method still belongs to its estimator
-            self.__self__, self.__name__ = ask.__self__, getattr(ask, "__name__", "")
+        if hasattr(ask, "__self__"):
+            self.__self__, self.__name__ = ask.__self__, ask.__name__
 
     def __call__(self, rows: Any) -> Any:
         """Return the answers to rows."""
-        answers = self._ask(rows if self._sparse_type is None else self._sparse_type(rows))
-        numbers = np.asarray(answers)
-        if numbers.dtype.kind in "fiub" and numbers.size:
-            self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
-        return answers
+        return self._ask(self._sparse_type(rows))
 
 
 def _refuse_options(mode: str, discretizer: Any, discretize_continuous: bool, stats: Any) -> None:
@@ -514,9 +422,8 @@ def _column_names(training_data: Any, feature_names: Any) -> tuple[list[str], bo
     if feature_names is not None:
         given = [str(name) for name in _as_list(feature_names, "feature_names", "feature_names=['age', 'pay']")]
     if own is None:
-        shape = np.shape(training_data)
-        numbered = [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)]
-        return numbered if given is None else given, False
+        n_columns = 0 if np.ndim(training_data) < 2 else np.shape(training_data)[1]
+        return given or [f"x{j}" for j in range(n_columns)], False
     names = [str(name) for name in own]
     if given not in (None, names):
         raise ParameterError(f"feature_names differ from the frame's own names, {names[:8]}. Leave them out.")
@@ -561,11 +468,9 @@ class LimeTextExplanation(LimeExplanation):
 
     words: tuple[str, ...] = ()
 
-    def as_list(self, label: int = 1, positions: bool = False) -> list[tuple[str, float]]:
-        """Return (word, weight) pairs, largest first; with ``positions``, "word 5" if occurrences are distinct."""
-        explanation = self._explanation(label)
-        names = [fact.column if positions else self.words[self._number(fact)] for fact in explanation.facts]
-        return list(zip(names, explanation.contributions.tolist(), strict=True))
+    def as_list(self, label: int = 1) -> list[tuple[str, float]]:
+        """Return (word, weight) pairs, largest first."""
+        return [(self.words[self._number(fact)], weight) for fact, weight in self._pairs(label)]
 
 
 class LimeTextExplainer:
@@ -855,12 +760,10 @@ def _explain_labels(
 ) -> dict[str, Any]:
     """Explain some labels of one instance, each independently; return fields of `LimeExplanation`."""
     outputs = _answer_to(explainer, instance).reshape(-1)
-    names = [str(name) for name in explainer.target.classes or range(len(outputs))]
-    chosen, highest_first = _choose(labels, top_labels, outputs, names)
+    chosen, highest_first = _choose(labels, top_labels, outputs)
     return {
         "mode": "classification",
         "explanations": {label: explainer.explaining(label).explain_with(instance, settings) for label in chosen},
-        "class_names": names,
         "predict_proba": outputs,
         "top_labels": highest_first,
     }
@@ -878,9 +781,7 @@ def _answer_to(explainer: Explainer, instance: Any) -> np.ndarray:
     return answer if target.rule is None or answer.ndim < 2 else answer[:, :-1]  # the last is the class it names
 
 
-def _choose(
-    labels: Any, top_labels: Any, outputs: np.ndarray, names: list[str]
-) -> tuple[list[int], list[int] | None]:
+def _choose(labels: Any, top_labels: Any, outputs: np.ndarray) -> tuple[list[int], list[int] | None]:
     """Return the columns to explain and, if ``top_labels`` was given, the same columns with the highest first."""
     if len(outputs) < 2:
         raise PredictorOutputError(
@@ -894,12 +795,9 @@ def _choose(
         highest_last = [int(label) for label in np.argsort(outputs)[-top_labels:]]
         return highest_last, highest_last[::-1]
     chosen = _as_list(labels, "labels", f"labels=({labels!r},)")
-    wrong = [label for label in chosen if label not in range(len(outputs)) or isinstance(label, bool)]
-    if wrong or not chosen:
-        numbers = tuple(names.index(label) if label in names else label for label in chosen)
-        hint = f" Type labels={numbers}." if wrong and set(numbers) <= set(range(len(outputs))) else ""
+    if not chosen or any(label not in range(len(outputs)) or isinstance(label, bool) for label in chosen):
         last = len(outputs) - 1
         raise ParameterError(
-            f"labels is {chosen!r}, but it must list columns of the model's answers, 0 to {last}.{hint}"
+            f"labels is {chosen!r}, but it must list columns of the model's answers, 0 to {last}."
         )
     return [int(label) for label in chosen], None

@@ -45,7 +45,7 @@ def test_a_sparse_table_gives_sparse_rows_to_the_model(make):
         for own, other in zip(result.as_list(), dense.as_list(), strict=True):  # the last bits differ
             assert own == (other[0], pytest.approx(other[1], rel=1e-12))
     assert received == {make}
-    assert result.class_names == ["less", "more"]  # the method's own
+    assert result.explanations[1].output.classes == ("less", "more")  # the method's own
     for label, explanation in result.explanations.items():  # also in the model's own decisions
         assert explanation.verdict is dense.explanations[label].verdict
         assert explanation.holds == dense.explanations[label].holds

@@ -66,9 +66,8 @@ def test_weights_of_words_add_up(model):
         numbers = [number for number, _ in result.as_map()[label]]
         assert [result.words[number] for number in numbers] == [word for word, _ in result.as_list(label)]
     assert result.available_labels() == [0, 1]
-    assert result.class_names == ["bad", "good"]
     assert result.words == ("Great", "food", "great", "view", "but", "slow")
-    assert "al-text" in result.as_html()
+    assert "al-text" in result._repr_html_()
     top = explainer.explain_instance(text, model.predict_proba, top_labels=1, num_features=2)
     assert top.available_labels() == [int(model.predict_proba([text])[0].argmax())]
 
@@ -77,7 +76,7 @@ def test_options_of_the_text_explainer(model):
     text = "slow food, slow view"
     each = LimeTextExplainer(bow=False).explain_instance(text, model.predict_proba, num_features=4)
     assert each.words == ("slow", "food", "slow", "view")
-    assert each.as_list(positions=True)[0][0].startswith("word ")
+    assert each.explanations[1].facts[0].column.startswith("word ")
     assert "unit" not in str(each.explanations[1])
     seen = []
     LimeTextExplainer(bow=False).explain_instance(
