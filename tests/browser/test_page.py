@@ -9,8 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from anchorline.explainer import Explainer
+from anchorline.render.geometry import bands_of
 from anchorline.render.statements import rule_statements_of, statements_of
-from anchorline.render.strips import bands_of
 from anchorline.result.rule import Rule
 from anchorline.spaces.table import Table
 from anchorline.studio.access import Proxy

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-from anchorline.render.report import fragment, page, rule_fragment, rule_page
+from anchorline.render.report import fragment, page
 from helpers.made import made_explanation, made_rule
 from helpers.made_cases import CASES, frontier
 from helpers.made_rules import RULES
@@ -29,7 +29,7 @@ def browser():
 
 def notebook():
     views = "".join(fragment(CASES[name]()) for name in ("loan", "hostile", "text", "image", "image", "signal"))
-    views += "".join(rule_fragment(RULES[name]()) for name in ("four", "hostile", "short"))
+    views += "".join(fragment(RULES[name]()) for name in ("four", "hostile", "short"))
     return f'<!DOCTYPE html><html lang="en"><title>notebook</title><main><h1>Notebook</h1>{views}</main>'
 
 
@@ -37,7 +37,7 @@ PAGES = {
     **{name: functools.partial(lambda name: page(CASES[name]()), name) for name in CASES if name != "loan"},
     "loan": lambda: page(made_explanation(), frontier()),
     "sum and rule": lambda: page(made_explanation(), rule=made_rule()),
-    **{f"rule: {name}": functools.partial(lambda name: rule_page(RULES[name]()), name) for name in RULES},
+    **{f"rule: {name}": functools.partial(lambda name: page(RULES[name]()), name) for name in RULES},
     "notebook": notebook,
 }
 all_pages = pytest.mark.parametrize(

@@ -17,8 +17,8 @@ import pytest
 from anchorline.changes.result import Changes
 from anchorline.errors import InstanceError
 from anchorline.explainer import Explainer
+from anchorline.render.geometry import bands_of
 from anchorline.render.statements import details_of, rule_details_of, rule_statements_of, statements_of
-from anchorline.render.strips import bands_of
 from anchorline.result.rule import Rule
 from anchorline.samples import loans
 from anchorline.spaces.table import Table

@@ -341,10 +341,9 @@ class LimeTabularExplainer:
         ([0, 2], 8.0)
         """
         settings = _settings_from(num_features, num_samples, self.seed)
+        # The labels 0, 1, ... of a Series do not name the columns of an array.
         is_numbered = np.ndim(data_row) == 1 and type(getattr(data_row, "index", None)).__name__ == "RangeIndex"
-        row = (
-            data_row.to_numpy() if is_numbered and not self._has_own_names else data_row
-        )  # 0, 1, ... name nothing
+        row = data_row.to_numpy() if is_numbered and not self._has_own_names else data_row
         table = self._table_for(predict_fn)
         ask = predict_fn if self._sparse is None else _OfSparse(predict_fn, self._sparse)
         if self.mode == "regression":

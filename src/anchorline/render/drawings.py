@@ -15,9 +15,8 @@ from importlib import resources
 import numpy as np
 
 from anchorline.render.characters import printable
-from anchorline.render.instances import Curve, Picture, Run, outline, runs_in
+from anchorline.render.geometry import Band, Curve, Picture, Run, Step, outline, runs_in, steps_in
 from anchorline.render.statements import CAPTIONS, Result, shown
-from anchorline.render.strips import STEPS, Band, steps_in
 from anchorline.result.explanation import Share
 from anchorline.result.frontier import Frontier
 from anchorline.spaces.regions import png_file
@@ -116,9 +115,9 @@ class Scale:
         return f"{abs(100 * (end / 2 - start / 2) / self._half):.2f}%"
 
 
-def sum_track(scale: Scale, before: float | None, after: float | None) -> str:
+def sum_track(scale: Scale, step: Step) -> str:
     """Return one row of a waterfall: a bar from a level to the next, or a dot at the first or the last level."""
-    parts = ""
+    parts, before, after = "", step.before, step.after
     for level, y1, y2 in ((before, "0", "50%"), (after, "50%", "100%")):
         if level is not None:
             parts += f'<line x1="{scale(level)}" x2="{scale(level)}" y1="{y1}" y2="{y2}"/>'
@@ -253,9 +252,8 @@ def strip_markup(band: Band) -> str:
     top, height = 26, 20  # of the band, in pixels; above it the row's own value, below it rows of labels
     body = ""
     for part in band.parts:
-        shade = _shade(None if part.step is None else STEPS[part.step][1])
         place = f'x="{_share(part.start)}" width="{_share(part.end - part.start)}" y="{top}" height="{height}"'
-        body += f"<g><title>{escape(part.text)}</title><rect {shade} {place}/></g>"
+        body += f"<g><title>{escape(part.text)}</title><rect {_shade(part.shade)} {place}/></g>"
     start, end = band.frame
     place = f'x="{_share(start)}" width="{_share(end - start)}" y="{top - 2}" height="{height + 4}"'
     body += f'<rect class="al-frame" {place}/>'

@@ -6,7 +6,7 @@ are `statements`.
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +14,20 @@ import numpy as np
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.render import statements as say
 from anchorline.render.characters import cell_width, wrap
-from anchorline.render.instances import Curve, Picture, curve_of, outline, picture_of
+from anchorline.render.geometry import (
+    Band,
+    Curve,
+    Picture,
+    Step,
+    bands_of,
+    curve_of,
+    outline,
+    picture_of,
+    runs_in,
+    steps_in,
+    steps_of,
+)
 from anchorline.render.statements import CAPTIONS
-from anchorline.render.strips import STEPS, Band, bands_of, steps_in
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
 from anchorline.result.rule import Rule
@@ -117,8 +128,8 @@ def _draw_band(ax: "Axes", band: Band, row: int, size: float) -> None:
     """Draw one strip in its row: parts, frame, the row's own place, and labels."""
     ink = ax.xaxis.label.get_color()  # as the words around it, light on a dark figure
     for part in band.parts:
-        style = _shade(None if part.step is None else STEPS[part.step][1])
-        ax.barh(row, part.end - part.start, left=part.start, height=2 * _HALF, zorder=2, **style)
+        width = part.end - part.start
+        ax.barh(row, width, left=part.start, height=2 * _HALF, zorder=2, **_shade(part.shade))
     start, end = band.frame
     frame: dict[str, Any] = {"facecolor": "none", "edgecolor": ink, "linewidth": 2.2, "zorder": 3}
     ax.barh(row, end - start, left=start, height=2.2 * _HALF, **frame)
@@ -175,28 +186,25 @@ def _axes(ax: "Axes | None", height: float) -> "Axes":
 
 def _draw_sum(explanation: Explanation, ax: "Axes | None", *, is_waterfall: bool) -> "Axes":
     """Draw the sum as steps from the start to the prediction, or as bars from a common zero."""
-    words, digits = say.Words(explanation), say.digits_of(explanation)
-    output = f"{words.output} [{words.unit.strip()}]" if words.unit else words.output
-    lines = [each for each in say.statements_of(explanation) if each.amount]
-    lines = [each for each in lines if is_waterfall or each.kind == "fact"]
-    texts = [each.text for each in lines] + [output] * is_waterfall
-    names = ["\n".join(wrap(text, _name_cells(ax), max_lines=_NAME_LINES)) for text in texts]
-    row = max(26.0, _most_lines(names) * _FONT * _LINE + 7)
-    ax = _axes(ax, max(2.4, 1.5 + len(names) * row / 72))
+    steps = steps_of(explanation)
+    output = steps[-1].text
+    if not is_waterfall:
+        values, facts = explanation.contributions.tolist(), [each for each in steps if each.kind == "fact"]
+        steps = [replace(step, before=0.0, after=value) for step, value in zip(facts, values, strict=True)]
+    names = ["\n".join(wrap(step.text, _name_cells(ax), max_lines=_NAME_LINES)) for step in steps]
+    height = max(26.0, _most_lines(names) * _FONT * _LINE + 7)
+    ax = _axes(ax, max(2.4, 1.5 + len(names) * height / 72))
     size = _label_rows(ax, names)
-    values = explanation.contributions.tolist()
-    starts = [*accumulate(values, initial=explanation.base)] if is_waterfall else [0.0] * (len(values) + 1)
-    first = 1 if is_waterfall and values else 0
-    for j, (value, start, printed) in enumerate(zip(values, starts, digits.contributions, strict=False)):
-        style = _PLUS_STYLE if value > 0 else _MINUS_STYLE
-        ax.barh(first + j, value, left=start, height=0.62, zorder=2, **style)
-        _number(ax, max(start, start + value), first + j, printed, size)
+    for row, step in enumerate(steps):
+        _draw_step(ax, step, row, size)
+        if is_waterfall and step.after is not None:
+            ax.plot([step.after] * 2, [row, row + 1], color=NEUTRAL, linewidth=0.8, zorder=1)
     if is_waterfall:
-        _levels(ax, explanation, starts, size)
+        ax.get_yticklabels()[-1].set_fontweight("bold")
     else:
         ax.axvline(0, color=NEUTRAL, linewidth=1, zorder=1.5)
-    ends = [start + value for start, value in zip(starts, values, strict=False)]
-    low, high = min([*starts, *ends]), max([*starts, *ends])
+    levels = [level for step in steps for level in (step.before, step.after) if level is not None]
+    low, high = min(levels, default=0.0), max(levels, default=0.0)
     span = high - low or abs(high) or 1.0
     ax.set_xlim(low - 0.04 * span, high + 0.2 * span)  # with room for the numbers on the right
     _reduce(ax, "x")
@@ -205,24 +213,19 @@ def _draw_sum(explanation: Explanation, ax: "Axes | None", *, is_waterfall: bool
     return ax
 
 
-def _levels(ax: "Axes", explanation: Explanation, levels: Sequence[float], size: float) -> None:
-    """Draw lines between the steps of a waterfall, its start and its end."""
-    digits, last = say.digits_of(explanation), 0
-    if explanation.facts:
-        for row, level in enumerate(levels):
-            ax.plot([level, level], [row, row + 1], color=NEUTRAL, linewidth=0.8, zorder=1)
-        ax.plot([levels[0]], [0], marker="o", color=NEUTRAL, markersize=7, zorder=3)
-        _number(ax, levels[0], 0, digits.base, size)
-        last = len(levels)
-    ax.plot([explanation.prediction], [last], marker="D", color=NEUTRAL, markersize=7, zorder=3)
-    _number(ax, explanation.prediction, last, digits.total, size, weight="bold")
-    ax.get_yticklabels()[-1].set_fontweight("bold")
-
-
-def _number(ax: "Axes", x: float, row: float, text: str, size: float, *, weight: str = "normal") -> None:
-    """Write a number to the right of a place."""
-    place: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
-    ax.annotate(_minus(text), (x, row), fontsize=size, fontweight=weight, zorder=4, **place, **_PLAIN)
+def _draw_step(ax: "Axes", step: Step, row: int, size: float) -> None:
+    """Draw a bar from a level to the next, or a mark at the first or the last level, and the number beside it."""
+    levels = [level for level in (step.before, step.after) if level is not None]
+    is_total = step.kind == "total"
+    if len(levels) == 2:
+        width = levels[1] - levels[0]
+        style = _PLUS_STYLE if width > 0 else _MINUS_STYLE
+        ax.barh(row, width, left=levels[0], height=0.62, zorder=2, **style)
+    else:
+        ax.plot(levels, [row], marker="D" if is_total else "o", color=NEUTRAL, markersize=7, zorder=3)
+    place: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "zorder": 4}
+    weight = "bold" if is_total else "normal"
+    ax.annotate(_minus(step.number), (max(levels), row), fontsize=size, fontweight=weight, **place, **_PLAIN)
 
 
 def _draw_picture(explanation: Explanation, picture: Picture, ax: "Axes | None") -> "Axes":
@@ -230,6 +233,9 @@ def _draw_picture(explanation: Explanation, picture: Picture, ax: "Axes | None")
     height, width, _ = picture.rgb.shape
     ax = _axes(ax, 1.4 + min(9.0, 0.47 * _WIDTH * height / width))
     from matplotlib.collections import LineCollection  # noqa: PLC0415  optional
+    from matplotlib.colors import to_rgba  # noqa: PLC0415
+    from matplotlib.patches import PathPatch  # noqa: PLC0415
+    from matplotlib.path import Path  # noqa: PLC0415
 
     start = width * (1 + _GAP)
     alone = np.full_like(picture.rgb, np.array(_REST, dtype=np.uint8))
@@ -237,13 +243,12 @@ def _draw_picture(explanation: Explanation, picture: Picture, ax: "Axes | None")
         alone[region.mask] = picture.rgb[region.mask]
         adds = explanation.contributions[region.fact] > 0
         color, style = (PLUS, "solid") if adds else (MINUS, (0, (3, 2)))
-        shade = np.zeros((height, width, 4))
-        shade[region.mask] = (*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)), 0.3 if adds else 0.12)
-        ax.imshow(shade, extent=(0, width, height, 0), interpolation="nearest", zorder=1)
-        if not adds and min(height, width) > 1:  # contours need two pixels
-            x, y = np.arange(width) + 0.5, np.arange(height) + 0.5
-            hatch = ax.contourf(x, y, region.mask.astype(float), levels=[0.5, 1.5], colors="none", hatches=["///"])
-            hatch.set(edgecolor=MINUS, linewidth=0)
+        hatched: dict[str, Any] = {} if adds else {"hatch": "///", "edgecolor": MINUS}
+        runs = [(x, y, end) for y, row in enumerate(region.mask) for x, end in runs_in(row)]
+        corners = [each for x, y, end in runs for each in ((x, y), (end, y), (end, y + 1), (x, y + 1), (x, y))]
+        area = Path(corners, [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * len(runs))
+        shade = to_rgba(color, 0.3 if adds else 0.12)
+        ax.add_patch(PathPatch(area, facecolor=shade, linewidth=0, zorder=1, **hatched))
         edges = [[(x0, y0), (x1, y1)] for x0, y0, x1, y1 in outline(region.mask)]
         ax.add_collection(LineCollection(edges, colors="white", linewidths=3.4))
         ax.add_collection(LineCollection(edges, colors=color, linewidths=1.8, linestyles=[style]))

@@ -6,8 +6,8 @@ evidence, and folded below them how we know. Of a rule: its facts, each with its
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 
 from anchorline.errors import ParameterError
 from anchorline.render import statements as say
@@ -28,9 +28,8 @@ from anchorline.render.drawings import (
     sum_track,
     text_markup,
 )
-from anchorline.render.instances import LONGEST_TEXT, curve_of, picture_of, text_runs
-from anchorline.render.statements import CAPTIONS, Result, RuleWords, Statement, Words
-from anchorline.render.strips import bands_of
+from anchorline.render.geometry import LONGEST_TEXT, bands_of, curve_of, picture_of, steps_of, text_runs
+from anchorline.render.statements import CAPTIONS, Result, Statement, Words
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.frontier import Frontier
 from anchorline.result.rule import Rule, RuleVerdict
@@ -60,65 +59,40 @@ _FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (  # the kinds of statements b
 )
 
 
-def fragment(explanation: Explanation) -> str:
-    """Return the explanation for a notebook cell: decision, verdict, sum and evidence, and folded how we know.
+def fragment(result: Result) -> str:
+    """Return a result for a notebook cell: the answer, and folded below it how we know.
 
     The styles apply to the fragment only. They use the notebook's own colors, light or dark.
     """
-    parts = _Parts(explanation)
-    top = f"<p><b>{parts.write(parts.decision.text)}</b> {parts.verdict()}</p>{parts.answer()}"
-    return _view(top, parts.paragraphs(say.details_of(explanation)))
+    sheet = _sheet_of(result)
+    top = f"<p><b>{sheet.title()}</b>{sheet.verdict and f' {sheet.verdict}'}</p>{sheet.answer()}"
+    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{top}{sheet.how_we_know()}</div>'
 
 
-def rule_fragment(rule: Rule) -> str:
-    """Return the rule for a notebook cell: its facts with their strips, the evidence, and folded how we know."""
-    parts = _RuleParts(rule)
-    return _view(f"<p><b>{parts.title()}</b></p>{parts.answer()}", parts.paragraphs(say.rule_details_of(rule)))
-
-
-def _view(top: str, how: Iterable[str]) -> str:
-    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{top}{_how_we_know(how)}</div>'
-
-
-def _how_we_know(paragraphs: Iterable[str]) -> str:
-    return f"<details><summary>How we know</summary>{''.join(paragraphs)}</details>"
-
-
-def page(explanation: Explanation, frontier: Frontier | None = None, rule: Rule | None = None) -> str:
-    """Return the explanation as one self-contained page: the answer on top, folded below it how we know.
+def page(result: Result, frontier: Frontier | None = None, rule: Rule | None = None) -> str:
+    """Return a result as one self-contained page: the answer on top, folded below it how we know.
 
     Parameters
     ----------
-    explanation
-        The explanation to show.
+    result
+        The explanation, or the rule, to show.
     frontier
         The frontier of the same prediction, shown as a chart; that of another one raises `ParameterError`.
     rule
         The rule of the same row, shown beside the sum; that of another row raises `ParameterError`.
     """
-    parts = _Parts(explanation)
-    answer = (
-        f"<section><h1>{parts.write(parts.decision.text)}</h1><p>{parts.verdict()}</p>"
-        f"{parts.answer()}{_caption(say.legend(explanation))}</section>"
-    )
+    sheet = _sheet_of(result)
+    verdict = f"<p>{sheet.verdict}</p>" if sheet.verdict else ""
+    legend = _caption(say.legend(result))
+    body = f"<section><h1>{sheet.title()}</h1>{verdict}{sheet.answer()}{legend}</section>"
     if rule is not None:
-        answer = f'<div class="pair">{answer}{_beside(explanation, rule)}</div>'
-    body = (
-        f"{answer}{'' if frontier is None else _frontier(explanation, frontier)}{_values(explanation)}"
-        f"{_folds(parts, say.details_of(explanation))}"
-    )
-    return document(parts.decision.text, body, has_images=True)
+        body = f'<div class="pair">{body}{_beside(result, rule)}</div>'
+    body += "" if frontier is None else _frontier(result, frontier)
+    body += _values(result) + _folds(sheet)
+    return document(sheet.head.text, body, has_images=True)
 
 
-def rule_page(rule: Rule) -> str:
-    """Return the rule as one self-contained page: its facts with their strips, and folded below how we know."""
-    parts = _RuleParts(rule)
-    answer = f"<section><h1>{parts.title()}</h1>{parts.answer()}{_caption(say.legend(rule))}</section>"
-    body = f"{answer}{_values(rule)}{_folds(parts, say.rule_details_of(rule))}"
-    return document(parts.head.text, body, has_images=True)
-
-
-def _beside(explanation: Explanation, rule: Rule) -> str:
+def _beside(explanation: Result, rule: Rule) -> str:
     """Return the section of a rule on the page of an explanation of the same row."""
     ours, theirs = explanation.output, rule.output
     is_same = rule.instance == explanation.instance and (ours.name, ours.threshold) == (
@@ -130,16 +104,30 @@ def _beside(explanation: Explanation, rule: Rule) -> str:
             "The rule belongs to another row or output than the explanation. Type "
             "e.to_html(rule=explainer.rule(row)) with the same row."
         )
-    parts = _RuleParts(rule)
-    how = _how_we_know(parts.paragraphs(say.rule_details_of(rule)))
-    return f"<section><h2>{parts.title()}</h2>{parts.answer()}{how}</section>"
+    sheet = _sheet_of(rule)
+    return f"<section><h2>{sheet.title()}</h2>{sheet.answer()}{sheet.how_we_know()}</section>"
 
 
-class _Sheet:
-    """The statements about a result, as pieces of a page."""
+class _Sheet(ABC):
+    """The statements about a result, as pieces of a page: the head, the rest, and how we know."""
 
-    def __init__(self, result: Result) -> None:
-        self.result, self.write = result, Sentences(result)
+    verdict = ""
+
+    def __init__(self, result: Result, statements: Sequence[Statement], how: Sequence[Statement]) -> None:
+        self.result, self.write, self.words, self.how = result, Sentences(result), Words(result), how
+        self.head, *self.rest = statements
+
+    def title(self) -> str:
+        """Return the head."""
+        return self.write(self.head.text)
+
+    @abstractmethod
+    def answer(self) -> str:
+        """Return what follows the title."""
+
+    def how_we_know(self) -> str:
+        """Return how we know, folded."""
+        return f"<details><summary>How we know</summary>{''.join(self.paragraphs(self.how))}</details>"
 
     def paragraphs(self, statements: Iterable[Statement]) -> Iterable[str]:
         """Yield one paragraph per statement; effects and alternatives are indented."""
@@ -160,33 +148,47 @@ class _Sheet:
             return picture_markup(picture, contributions, labels, whose)
         return "" if curve is None else curve_markup(curve, contributions, numbers, whose)
 
+    def meters(self) -> str:
+        """Return shares with the facts, and with or without them, as bars; of a number, typical errors."""
+        result = self.result
+        these, them = f"with {escape(self.words.these)}", self.words.them
+        if not result.facts:
+            return ""
+        if result.holds is not None and result.all is not None:
+            return meters([(these, result.holds), (f"with or without {them}", result.all)], 1.0)
+        fit = None if isinstance(result, Rule) else result.fit
+        if result.holds is None and fit is not None and fit.baseline > 0:
+            largest = max(fit.error, fit.baseline)
+            return meters([(these, fit.error), (f"without {them}", fit.baseline)], largest)
+        return ""
 
-class _RuleParts(_Sheet):
-    """The statements about a rule, as pieces of a page."""
 
+def _sheet_of(result: Result) -> _Sheet:
+    return _RuleSheet(result) if isinstance(result, Rule) else _SumSheet(result)
+
+
+class _RuleSheet(_Sheet):
     def __init__(self, rule: Rule) -> None:
-        super().__init__(rule)
-        self.rule, self.words = rule, RuleWords(rule)
-        self.head, *self._rest = say.rule_statements_of(rule)
+        super().__init__(rule, say.rule_statements_of(rule), say.rule_details_of(rule))
+        self.rule = rule
 
     def title(self) -> str:
         """Return for what the rule is, or that none was found."""
-        code = _RULE_CLASSES[self.rule.verdict].value
-        return f'<span class="al-{code}">{self.write(self.head.text)}</span>'
+        return f'<span class="al-{_RULE_CLASSES[self.rule.verdict].value}">{self.write(self.head.text)}</span>'
 
     def answer(self) -> str:
-        """Return what follows the title: the case, each fact with its strip, and the evidence."""
-        rule = self.rule
-        n, evidence = len(rule.facts), [each for each in self._rest if each.kind not in ("best", "fact")]
+        """Return the case, each fact with its strip, and the evidence."""
+        rule, rest, n = self.rule, self.rest, len(self.rule.facts)
         markup = self.instance([1.0] * n, [""] * n, "the rule")
         markup += _caption(CAPTIONS[f"rule of {rule.space['kind']}"]) if markup and n else ""
-        best = "".join(f"<p>{self.write(each.text)}:</p>" for each in self._rest if each.kind == "best")
-        return markup + best + self._strips() + self._evidence(evidence)
+        markup += "".join(f"<p>{self.write(each.text)}:</p>" for each in rest if each.kind == "best")
+        markup += self._strips() if rule.facts else ""
+        markup += "".join(self.paragraphs(each for each in rest if each.kind == "holds")) + self.meters()
+        about = " ".join(self.write(each.text) for each in rest if each.kind in ("rows", "scope"))
+        return markup + (f'<p class="al-rows">{about}</p>' if about else "")
 
     def _strips(self) -> str:
-        bands, facts = bands_of(self.rule), [each.text for each in self._rest if each.kind == "fact"]
-        if not bands:
-            return ""
+        bands, facts = bands_of(self.rule), [each.text for each in self.rest if each.kind == "fact"]
         rows = ""
         for number, (band, text) in enumerate(zip(bands, facts, strict=True)):
             joined = '<span class="al-and">and</span> ' if number else ""
@@ -194,96 +196,48 @@ class _RuleParts(_Sheet):
         caption = f"{say.band_caption(self.rule)} {say.shade_caption(self.rule)}"
         return f'<div class="al-strips">{rows}</div>{strip_legend(bands)}{_caption(caption)}'
 
-    def _evidence(self, evidence: Sequence[Statement]) -> str:
-        holds = [each for each in evidence if each.kind == "holds"]
-        about = [each for each in evidence if each.kind != "holds"]
-        words, rule = self.words, self.rule
-        bars = ""
-        if rule.facts:
-            with_them, without = f"with {escape(words.these)}", f"with or without {words.them}"
-            bars = meters([(with_them, rule.holds), (without, rule.all)], 1.0)
-        last = " ".join(self.write(each.text) for each in about)
-        return f"{''.join(self.paragraphs(holds))}{bars}" + (f'<p class="al-rows">{last}</p>' if last else "")
 
-
-class _Parts(_Sheet):
-    """The statements of an explanation, as pieces of a page."""
-
+class _SumSheet(_Sheet):
     def __init__(self, explanation: Explanation) -> None:
-        super().__init__(explanation)
+        super().__init__(explanation, say.statements_of(explanation), say.details_of(explanation))
         self.explanation = explanation
-        self.words, self.digits = Words(explanation), say.digits_of(explanation)
-        self.decision, self._verdict, *self._rest = say.statements_of(explanation)
-
-    def verdict(self) -> str:
-        """Return the verdict with a symbol, so that it does not rely on color."""
-        code = self.explanation.verdict
-        is_followed = any(each.amount or each.kind == "same" for each in self._rest)
-        return (
+        verdict, *self.rest = self.rest
+        code = explanation.verdict  # with a symbol, so that it does not rely on color
+        is_followed = any(each.amount or each.kind == "same" for each in self.rest)
+        self.verdict = (
             f'<span class="al-verdict al-{code.value}"><span aria-hidden="true">{_SYMBOLS[code]}</span> '
-            f"{self.write(self._verdict.text)}{':' if is_followed else '.'}</span>"
+            f"{self.write(verdict.text)}{':' if is_followed else '.'}</span>"
         )
 
     def answer(self) -> str:
-        """Return what follows the verdict: the case, the sum and the evidence."""
-        same = next((each.text for each in self._rest if each.kind == "same"), "")
+        """Return the case, the sum, and the evidence below it, with its shares or typical errors as bars."""
+        e, rest = self.explanation, self.rest
+        same = next((each.text for each in rest if each.kind == "same"), "")
         lead = f"<p>{self.write(same)}{'' if same.endswith('.') else ':'}</p>" if same else ""
-        return f"{lead}{self._instance()}{self._sum()}{self._evidence()}"
-
-    def _instance(self) -> str:
-        e = self.explanation
-        markup = self.instance(e.contributions.tolist(), self.digits.contributions, "the sum")
-        return markup + (_caption(CAPTIONS[str(e.space["kind"])]) if markup and e.facts else "")
+        markup = self.instance(e.contributions.tolist(), say.digits_of(e).contributions, "the sum")
+        markup += _caption(CAPTIONS[str(e.space["kind"])]) if markup and e.facts else ""
+        evidence = "".join(
+            paragraph + (self.meters() if each.kind in ("holds", "fit") else "")
+            for each, paragraph in zip(rest, self.paragraphs(rest), strict=True)
+            if not each.amount and each.kind != "same"
+        )
+        return f"{lead}{markup}{self._sum() if e.facts else ''}{evidence}"
 
     def _sum(self) -> str:
         """Return the sum as a table; the bars beside the numbers repeat them as a waterfall."""
-        e, lines = self.explanation, [each for each in self._rest if each.amount]
-        if not lines:
-            return ""
-        levels = [*accumulate(e.contributions.tolist(), initial=e.base)]
-        scale = Scale([*levels, e.prediction])
-        befores: list[float | None] = [None, *levels]
+        steps = steps_of(self.explanation)
+        scale = Scale([level for step in steps for level in (step.before, step.after) if level is not None])
         rows = "".join(
-            _row(line.kind, line.amount, self.write(line.text), sum_track(scale, before, after))
-            for line, before, after in zip(lines, befores, levels, strict=False)
+            f'<tr class="al-{step.kind}"><td class="al-number">{minus(step.number)}</td><th scope="row">'
+            f'{self.write(step.text)}</th><td class="al-track">{sum_track(scale, step)}</td></tr>'
+            for step in steps
         )
-        unit = f" [{self.words.unit.strip()}]" if self.words.unit else ""
-        name = self.write(f"{self.words.output}{unit}")
-        rows += _row("total", self.digits.total, name, sum_track(scale, e.prediction, None))
-        head = (
-            f'<th scope="col" class="al-number">adds</th><th scope="col">{escape(self.words.fact)}</th><td></td>'
-        )
+        fact = escape(self.words.fact)
+        head = f'<th scope="col" class="al-number">adds</th><th scope="col">{fact}</th><td></td>'
         return (
             f'<table class="al-sum"><caption class="al-hidden">The sum</caption><thead><tr>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table>{_caption(CAPTIONS['sum'])}"
         )
-
-    def _evidence(self) -> str:
-        """Return the evidence below the sum, with its shares (or typical errors) as bars, and the notes."""
-        return "".join(
-            paragraph + (self._meters() if each.kind in ("holds", "fit") else "")
-            for each, paragraph in zip(self._rest, self.paragraphs(self._rest), strict=True)
-            if not each.amount and each.kind != "same"
-        )
-
-    def _meters(self) -> str:
-        e, words = self.explanation, self.words
-        if not e.facts:
-            return ""
-        with_them, without = f"with {escape(words.these)}", f"without {words.them}"
-        if e.holds is not None and e.all is not None:
-            return meters([(with_them, e.holds), (f"with or {without}", e.all)], 1.0)
-        if e.holds is None and e.fit is not None and e.fit.baseline > 0:
-            largest = max(e.fit.error, e.fit.baseline)
-            return meters([(with_them, e.fit.error), (without, e.fit.baseline)], largest)
-        return ""
-
-
-def _row(kind: str, number: str, text: str, track: str) -> str:
-    return (
-        f'<tr class="al-{kind}"><td class="al-number">{minus(number)}</td><th scope="row">{text}</th>'
-        f'<td class="al-track">{track}</td></tr>'
-    )
 
 
 def _caption(text: str) -> str:
@@ -295,13 +249,13 @@ def _fold(heading: str, body: str, *, is_open: bool = False) -> str:
     return f"<details{opened}><summary><h2>{heading}</h2></summary>{body}</details>" if body else ""
 
 
-def _folds(parts: _Sheet, details: Sequence[Statement]) -> str:
-    """Return how we know, folded; the last part has the seal of the record."""
+def _folds(sheet: _Sheet) -> str:
+    """Return how we know, folded by heading; the last part has the seal of the record."""
     folds = ""
     for heading, kinds in _FOLDS:
-        body = "".join(parts.paragraphs(each for each in details if each.kind in kinds))
+        body = "".join(sheet.paragraphs(each for each in sheet.how if each.kind in kinds))
         if "settings" in kinds:
-            body += _table("Record", [("SHA-256 of the JSON", json.loads(parts.result.to_json())["sha256"])])
+            body += _table("Record", [("SHA-256 of the JSON", json.loads(sheet.result.to_json())["sha256"])])
         folds += _fold(heading, body)
     return folds
 
@@ -337,7 +291,7 @@ def _values(explanation: Result) -> str:
     return _fold("The values of this case", _table("Values", values), is_open=len(values) <= _MANY_VALUES)
 
 
-def _frontier(explanation: Explanation, frontier: Frontier) -> str:
+def _frontier(explanation: Result, frontier: Frontier) -> str:
     """Return how many facts are needed, as a chart and its numbers."""
     if not math.isclose(frontier.prediction, explanation.prediction, rel_tol=1e-9):
         raise ParameterError(

@@ -118,15 +118,15 @@ class Rule(Record):
         return rule_details(self)
 
     def _repr_html_(self) -> str:
-        from anchorline.render.report import rule_fragment
+        from anchorline.render.report import fragment
 
-        return rule_fragment(self)
+        return fragment(self)
 
     def to_html(self) -> str:
         """Return one page without scripts or network."""
-        from anchorline.render.report import rule_page
+        from anchorline.render.report import page
 
-        return rule_page(self)
+        return page(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a strip per fact: where the row lies, where the fact ends, and where the model turns."""

@@ -14,7 +14,7 @@ from typing import Any
 from anchorline.changes.result import Changes
 from anchorline.render.characters import printable
 from anchorline.render.drawings import area_path, edge_path
-from anchorline.render.instances import picture_of, text_runs
+from anchorline.render.geometry import Band, bands_of, picture_of, steps_in, text_runs
 from anchorline.render.statements import (
     CAPTIONS,
     Result,
@@ -30,7 +30,6 @@ from anchorline.render.statements import (
     shown,
     statements_of,
 )
-from anchorline.render.strips import STEPS, Band, bands_of, steps_in
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.explanations import summarize
 from anchorline.result.rule import Rule
@@ -158,8 +157,7 @@ def rule_view(rule: Rule) -> dict[str, Any]:
 
 
 def _band(band: Band) -> dict[str, Any]:
-    shades = [None if part.step is None else STEPS[part.step][1] for part in band.parts]
-    parts = [asdict(part) | {"shade": shade} for part, shade in zip(band.parts, shades, strict=True)]
+    parts = [asdict(part) | {"shade": part.shade} for part in band.parts]
     return asdict(band) | {"parts": parts, "n_rows": band.n_rows, "summary": band.summary}
 
 

@@ -10,7 +10,7 @@ import pytest
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.render.drawings import Scale, Sentences, escape, sum_track
-from anchorline.render.instances import LONGEST_TEXT, curve_of, picture_of, text_runs
+from anchorline.render.geometry import LONGEST_TEXT, Step, curve_of, picture_of, text_runs
 from anchorline.render.report import fragment, page
 from anchorline.render.statements import details_of, digits_of, legend, statements_of
 from helpers import made_cases
@@ -121,8 +121,8 @@ def test_a_waterfall_continues_where_it_stopped():
 @pytest.mark.parametrize("level", [0.0, 5.0, -1e308, 1e-300])
 def test_a_scale_of_one_value_or_of_the_largest_numbers_is_finite(level):
     scale = Scale([level, -level])
-    assert "nan" not in sum_track(scale, level, -level)
-    assert "inf" not in sum_track(Scale([level]), level, level)
+    assert "nan" not in sum_track(scale, Step("fact", "", "", level, -level))
+    assert "inf" not in sum_track(Scale([level]), Step("fact", "", "", level, level))
 
 
 def test_words_are_marked_in_their_text():

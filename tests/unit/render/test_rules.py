@@ -17,10 +17,10 @@ import matplotlib.pyplot as plt
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
+from anchorline.render.geometry import STEPS, UNKNOWN, bands_of
 from anchorline.render.pictures import plot_rule
-from anchorline.render.report import page, rule_fragment, rule_page
+from anchorline.render.report import fragment, page
 from anchorline.render.statements import RuleWords, legend, rule_details_of, rule_statements_of
-from anchorline.render.strips import STEPS, UNKNOWN, bands_of
 from anchorline.result.explanation import Choices, Output, Queries, Rows
 from anchorline.result.rule import RuleProof, RuleVerdict
 from benchmarks.truth import words_beside_facts
@@ -431,7 +431,7 @@ _PLACES = [((0.0, 0.02, 0.98), 0.0), ((0.9, 0.05, 0.05), 0.0), ((0.9, 0.04, 0.01
 
 def test_a_pool_without_values_is_drawn():
     rule = made_rule(facts=(INCOME,), strips=(made_strip(INCOME, shares=(0.0,) * 5),))
-    assert "nan" not in rule_page(rule)
+    assert "nan" not in page(rule)
     plot_rule(rule)
 
 
@@ -451,7 +451,7 @@ def test_steps_get_lighter():
 
 
 @all_rules
-@pytest.mark.parametrize("form", [rule_page, rule_fragment])
+@pytest.mark.parametrize("form", [page, fragment])
 def test_it_is_well_formed_and_says_every_statement(name, form):
     rule = RULES[name]()
     read = Read(form(rule))
@@ -461,7 +461,7 @@ def test_it_is_well_formed_and_says_every_statement(name, form):
     assert all(link.startswith("data:image/png;base64,") for link in links)
     for each in (*rule_statements_of(rule), *rule_details_of(rule)):
         assert " ".join(each.text.split()) in read.text
-    if form is rule_page:
+    if form is page:
         assert read.tags.count("h1") == read.tags.count("main") == 1
         assert legend(rule) in read.text
 
@@ -470,26 +470,26 @@ def test_it_is_well_formed_and_says_every_statement(name, form):
 def test_equal_rules_have_the_same_bytes(name):
     rule = RULES[name]()
     again = type(rule).from_json(rule.to_json())
-    assert rule.to_html() == again.to_html() == rule_page(rule)
-    assert rule._repr_html_() == again._repr_html_() == rule_fragment(rule)
+    assert rule.to_html() == again.to_html() == page(rule)
+    assert rule._repr_html_() == again._repr_html_() == fragment(rule)
     assert str(rule) == str(again)
 
 
 @all_rules
 def test_every_fact_has_a_strip(name):
     rule = RULES[name]()
-    made = rule_page(rule)
+    made = page(rule)
     assert made.count('class="al-strip"') == made.count('class="al-frame"') == len(rule.facts)
     assert made.count('class="al-own"') == len(rule.facts)
 
 
 def test_a_rule_has_the_policy_of_the_explanation():
     policy = 'Content-Security-Policy" content="([^"]*)"'
-    assert re.search(policy, rule_page(made_rule()))[1] == re.search(policy, page(made_explanation()))[1]
+    assert re.search(policy, page(made_rule()))[1] == re.search(policy, page(made_explanation()))[1]
 
 
 def test_an_attack_stays_text():
-    made = rule_page(RULES["hostile"]())
+    made = page(RULES["hostile"]())
     assert "<script" not in made
     assert "<img" not in made
     assert made.count("</style>") == 1
@@ -511,19 +511,19 @@ def test_nothing_from_data_controls_text_or_page(name):
     for text in (rule.details().replace("\n", ""), *(each.text for each in rule_statements_of(rule))):
         assert all(character.isprintable() or character in "\u200c\u200d" for character in text)
     assert len(str(rule).splitlines()) == 3
-    Read(rule_page(rule))
+    Read(page(rule))
 
 
 def test_words_of_a_rule_are_marked_without_numbers():
-    made = rule_page(RULES["text"]())
+    made = page(RULES["text"]())
     assert '<mark class="al-plus al-whole"><bdi>free</bdi></mark>' in made
     assert "<sup>" not in made
 
 
 def test_regions_and_stretches_of_a_rule_are_drawn():
-    assert rule_page(RULES["image"]()).count('class="al-edge"') == 2
-    assert "regions of the rule outlined" in rule_page(RULES["image"]())
-    assert rule_page(RULES["signal"]()).count('class="al-area"') == 2
+    assert page(RULES["image"]()).count('class="al-edge"') == 2
+    assert "regions of the rule outlined" in page(RULES["image"]())
+    assert page(RULES["signal"]()).count('class="al-area"') == 2
 
 
 def test_sum_and_rule_share_a_page():
