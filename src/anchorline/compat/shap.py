@@ -82,15 +82,6 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
     return converted
 
 
-def many_to_shap(many: Explanations, *, common_base: bool = False) -> Any:
-    """Return the rows that have an explanation as one `shap.Explanation`; see `to_shap`."""
-    if len(many) and not len(many.explained):
-        raise ParameterError(
-            f"None of the {len(many)} rows has an explanation, but at least one is needed. {many.failures[0]}"
-        )
-    return to_shap(many.explained, common_base=common_base)
-
-
 def _import_shap() -> Any:
     try:
         with warnings.catch_warnings():

@@ -1,5 +1,6 @@
 """Characters from data: escape, measure in terminal cells, wrap and truncate them without splitting clusters."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
@@ -23,6 +24,16 @@ def printable(text: str) -> str:
         c if c.isprintable() or _joins(text, i) else c.encode("unicode_escape").decode()
         for i, c in enumerate(text)
     )
+
+
+def printable_lines(text: str) -> str:
+    r"""Return a text as `printable` does, but with its tabs and line ends.
+
+    >>> printable_lines("a\tb\r\n\x07")
+    'a\tb\n\\x07'
+    """
+    parts = re.split("([\n\t])", text.replace("\r\n", "\n"))
+    return "".join(part if part in ("\n", "\t") else printable(part) for part in parts)
 
 
 def _joins(text: str, place: int) -> bool:

@@ -220,21 +220,12 @@ def at_least(low: float) -> str:
     return f"at least {math.floor(100 * low + _ROUNDING)}%"
 
 
-def between(low: float, high: float) -> str:
+def between(low: float, high: float, decimals: int = 0) -> str:
     """Return a range in percent, rounded outward.
 
-    >>> between(0.8012, 0.857)
-    '80 to 86%'
+    >>> between(0.8012, 0.857), between(0.80126, 0.857, decimals=1)
+    ('80 to 86%', '80.1 to 85.7%')
     """
-    ends = math.floor(100 * low + _ROUNDING), math.ceil(100 * high - _ROUNDING)
-    return f"{ends[0]}%" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}%"
-
-
-def finer(low: float, high: float) -> str:
-    """Return a range in percent with one decimal, rounded outward.
-
-    >>> finer(0.80126, 0.857)
-    '80.1 to 85.7%'
-    """
-    ends = math.floor(1000 * low + _ROUNDING) / 10, math.ceil(1000 * high - _ROUNDING) / 10
+    unit = 10**decimals
+    ends = math.floor(100 * unit * low + _ROUNDING) / unit, math.ceil(100 * unit * high - _ROUNDING) / unit
     return f"{ends[0]:g}%" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}%"

@@ -14,13 +14,14 @@ from importlib import resources
 
 import numpy as np
 
-from anchorline.render.characters import printable
-from anchorline.render.geometry import Band, Curve, Picture, Run, Step, outline, runs_in, steps_in
+from anchorline.render.characters import printable, printable_lines
+from anchorline.render.geometry import Band, Curve, Picture, Run, Step, outline, points_of, runs_in, steps_in
 from anchorline.render.statements import CAPTIONS, Result, shown
 from anchorline.result.explanation import Share
 from anchorline.result.frontier import Frontier
 from anchorline.spaces.regions import png_file
 
+_RIGHT_TO_LEFT = {"R", "AL"}  # directions of characters
 _LONGEST_WHOLE = 24  # characters of a word that stays on one line with its number
 _PIXELATED = 128  # images with a longer side below this are enlarged without smoothing
 _WIDTH, _HEIGHT = 720, 230  # of drawn curves
@@ -49,7 +50,11 @@ class Sentences:
         named = [output.name, output.unit, output.decision, *(output.classes or ()), *(output.runner_up or ())]
         named += [part for fact in facts for part in (fact.column, fact.value)]
         named += explanation.space.get("names", ())
-        names = {shown(name) for name in named if isinstance(name, str) and _runs_right_to_left(name)}
+        names = {
+            shown(name)
+            for name in named
+            if isinstance(name, str) and _RIGHT_TO_LEFT & {*map(unicodedata.bidirectional, name)}
+        }
         longest_first = sorted(names, key=lambda name: (-len(name), name))
         self._names = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
 
@@ -57,10 +62,6 @@ class Sentences:
         """Return a sentence as HTML."""
         parts = self._names.split(text)
         return "".join(f"<bdi>{escape(part)}</bdi>" if i % 2 else escape(part) for i, part in enumerate(parts))
-
-
-def _runs_right_to_left(text: str) -> bool:
-    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
 
 
 def style_sheet(*names: str) -> str:
@@ -156,9 +157,7 @@ def text_markup(runs: Sequence[Run], contributions: Sequence[float], numbers: Se
     """Return a text with its words marked, and their numbers: straight underlines add, wavy ones subtract."""
     body = ""
     for run in runs:
-        # Line ends and tabs stay; all other control codes become visible.
-        parts = re.split("([\n\t])", run.text.replace("\r\n", "\n"))
-        text = "".join(part if part in ("\n", "\t") else escape(part) for part in parts)
+        text = html.escape(printable_lines(run.text), quote=True)
         if run.fact is None:
             body += text
             continue
@@ -285,15 +284,13 @@ def _share(share: float) -> str:
 
 def frontier_markup(frontier: Frontier, label: str) -> str:
     """Return R2 over the number of facts; hollow points are not proven best."""
-    points = [(0, 0.0, "proven")]
-    for point, r2 in zip(frontier.points, frontier.r2, strict=True):
-        points.append((point.k, max(0.0, r2), point.status))
+    points = points_of(frontier)
     frame = _Frame((-0.3, points[-1][0] + 0.3), (0.0, 1.0))
     body = frame.axes([k for k, *_ in points])
     line = " ".join(f"{frame.x(k):.1f},{frame.y(r2):.1f}" for k, r2, _ in points)
     body += f'<polyline class="al-curve" points="{line}"/>'
-    for k, r2, status in points:
-        mark = "" if status == "proven" else ' class="al-open"'
+    for k, r2, is_proven in points:
+        mark = "" if is_proven else ' class="al-open"'
         body += f'<circle{mark} cx="{frame.x(k):.1f}" cy="{frame.y(r2):.1f}" r="4"/>'
     box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}"'
     return f'<svg class="al-chart al-frontier" {box}>{body}</svg>'

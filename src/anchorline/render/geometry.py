@@ -25,6 +25,7 @@ from anchorline.render.statements import (
     value_text,
 )
 from anchorline.result.explanation import Explanation
+from anchorline.result.frontier import Frontier
 from anchorline.result.rule import Rule, Strip
 from anchorline.spaces.regions import shown_picture
 from anchorline.spaces.text import places_of
@@ -216,6 +217,12 @@ def curve_of(explanation: Result) -> Curve | None:
     return Curve(points, values[points], tuple(stretches))
 
 
+def points_of(frontier: Frontier) -> list[tuple[int, float, bool]]:
+    """Return (k, R2, whether it is proven) of a frontier, which starts without facts."""
+    points = zip(frontier.points, frontier.r2, strict=True)
+    return [(0, 0.0, True), *((point.k, max(0.0, r2), point.status == "proven") for point, r2 in points)]
+
+
 # The strips of a rule: all values of a column as a band, as wide as they are frequent.
 
 
@@ -359,7 +366,9 @@ def _labels(
     ends = list[float]()  # of the last label in each row
     for place, name in wanted:
         label = _label(place, name, 0)
-        start, end = _extent(label)
+        width = _CELL * cell_width(label.text)
+        start = label.place - {"start": 0.0, "middle": width / 2, "end": width}[label.anchor]
+        end = start + width
         row = next((i for i, last in enumerate(ends) if start > last + _CELL), len(ends))
         ends[row : row + 1] = [end]
         yield Label(label.place, label.anchor, label.text, row)
@@ -371,9 +380,3 @@ def _label(place: float, text: str, row: int) -> Label:
     half = _CELL * cell_width(text) / 2
     anchor = "middle" if half <= place <= 1 - half else "start" if place < 0.5 else "end"
     return Label(place, anchor, text, row)
-
-
-def _extent(label: Label) -> tuple[float, float]:
-    width = _CELL * cell_width(label.text)
-    start = label.place - {"start": 0.0, "middle": width / 2, "end": width}[label.anchor]
-    return start, start + width

@@ -23,6 +23,7 @@ from anchorline.render.geometry import (
     curve_of,
     outline,
     picture_of,
+    points_of,
     runs_in,
     steps_in,
     steps_of,
@@ -87,9 +88,9 @@ def plot_frontier(frontier: Frontier, ax: "Axes | None" = None) -> "Axes":
     Hollow points are not proven best.
     """
     ax = _axes(ax, 4.0)
-    ks, r2 = [0, *(point.k for point in frontier.points)], [0.0, *(max(0.0, each) for each in frontier.r2)]
+    ks, r2, are_proven = zip(*points_of(frontier), strict=True)
     ax.plot(ks, r2, color=PLUS, zorder=2)
-    fills = [PLUS, *(PLUS if point.status == "proven" else "white" for point in frontier.points)]
+    fills = [PLUS if is_proven else "white" for is_proven in are_proven]
     ax.scatter(ks, r2, color=fills, edgecolor=PLUS, zorder=3)
     ax.set_ylim(0, 1.03)
     ax.set_xticks(ks)

@@ -20,7 +20,6 @@ from anchorline.render.digits import (
     between,
     date_text,
     exact_number,
-    finer,
     own_number,
     percent,
     printed_sum,
@@ -571,7 +570,7 @@ def _shares(explanation: Result, words: Words, keep: str, exactly: str = "all we
             limits = (
                 f"exact: {exactly}"
                 if share.is_exact
-                else f"limits {finer(share.low, share.high)}; {share.n:,} copies"
+                else f"limits {between(share.low, share.high, decimals=1)}; {share.n:,} copies"
             )
             yield Statement("share", f"{who}, {100 * share.value:.1f}% {keep} ({limits}).", asdict(share))
     if explanation.holds_drawn is not None and explanation.facts:
@@ -771,7 +770,7 @@ def _kept(rule: Rule, copies: str) -> str:
     if not share.is_exact and rule.verdict is RuleVerdict.HOLDS and math.floor(100 * share.low) < asked:
         return f"at least {asked:g}% of {copies}"  # 99.9%, if that was asked for
     if not share.is_exact and rule.verdict is RuleVerdict.FALLS_SHORT and math.ceil(100 * share.high) >= asked:
-        return f"{finer(share.low, share.high)} of {copies}"  # 93.1 to 94.6%, not 93 to 95%
+        return f"{between(share.low, share.high, decimals=1)} of {copies}"  # 93.1 to 94.6%, not 93 to 95%
     return _of_copies(share, copies, is_bound=rule.verdict is RuleVerdict.HOLDS)
 
 

@@ -436,9 +436,9 @@ class Explanations(Sequence["Explanation | Failure"]):
 
         ``common_base=True`` gives all rows one base value, as SHAP's decision and force plots require.
         """
-        from anchorline.compat.shap import many_to_shap
+        from anchorline.compat.shap import to_shap
 
-        return many_to_shap(self, common_base=common_base)
+        return to_shap(self.explained or self, common_base=common_base)
 
     def summary(self) -> Summary:
         """Summarize which attributes matter, how often, with which sign and size, and the least explained rows.

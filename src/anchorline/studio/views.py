@@ -6,13 +6,12 @@ Every sentence is one of `anchorline.render.statements`; the page only lays them
 import base64
 import csv
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from anchorline.changes.result import Changes
-from anchorline.render.characters import printable
+from anchorline.render.characters import printable, printable_lines
 from anchorline.render.drawings import area_path, edge_path
 from anchorline.render.geometry import Band, bands_of, picture_of, steps_in, text_runs
 from anchorline.render.statements import (
@@ -107,7 +106,7 @@ def _content(explanation: Explanation) -> dict[str, Any] | None:
         return {
             "kind": "text",
             "caption": CAPTIONS["text"],
-            "runs": [{"text": _visible(run.text), "fact": run.fact} for run in runs],
+            "runs": [{"text": printable_lines(run.text), "fact": run.fact} for run in runs],
         }
     if picture is None:
         return None
@@ -125,12 +124,6 @@ def _content(explanation: Explanation) -> dict[str, Any] | None:
     pixels = base64.b64encode(picture.rgb.tobytes()).decode()
     size = {"width": width, "height": height}
     return {"kind": "image", "caption": CAPTIONS["image"], "rgb": pixels, "regions": regions} | size
-
-
-def _visible(text: str) -> str:
-    """Return a text with control codes visible; line ends and tabs stay."""
-    parts = re.split("([\n\t])", text.replace("\r\n", "\n"))
-    return "".join(part if part in ("\n", "\t") else printable(part) for part in parts)
 
 
 def rule_view(rule: Rule) -> dict[str, Any]:

@@ -213,7 +213,7 @@ def test_a_batch_as_shaps(batch):
     assert many[1].data[3:5].tolist() == pytest.approx([np.nan, "missing"], nan_ok=True)
     assert many.display_data[0].tolist()[:4] == [40.0, 12900.0, 0.00012, 51234.56789]
     assert batch[5:12].to_shap().instance_names == ["5", "6", "7", "8", "9", "11"]
-    with pytest.raises(ParameterError, match=r"None of the 1 rows has an explanation.*no such color"):
+    with pytest.raises(ParameterError, match=r"1 of 1 rows have no explanation.*no such color"):
         batch[10:11].to_shap()
     with pytest.raises(ParameterError, match="at least one Explanation"):
         Explanations().to_shap()
