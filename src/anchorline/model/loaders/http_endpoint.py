@@ -14,6 +14,7 @@ import os
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -24,6 +25,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import numpy as np
 
 from anchorline.errors import (
+    AnchorlineError,
     BudgetError,
     ModelFileError,
     ModelInputError,
@@ -44,7 +46,6 @@ _PROBABILITIES = "predict_proba"  # the output that MLServer computes only if a 
 _ASK_PROBABILITIES = {"outputs": [{"name": _PROBABILITIES}]}
 _CLASS_NAMES = ("class_names", "classes", "labels")  # members of an output's parameters or tags
 _DATATYPES = {"i": "INT64", "u": "INT64", "b": "BOOL", "f": "FP64"}  # by the kind of NumPy's type
-_Answer = tuple[int, Any, bytes]  # status, headers and content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +103,27 @@ class HttpLimits:
                 raise ParameterError(f"{name} is {value!r}, but it must be {lowest}.")
 
 
-class HttpModel:
-    """A callable on frames and 2-D arrays that queries a model behind an address; the first call connects."""
+class _Column(NamedTuple):
+    """One column that is ready to be sent: its values as JSON values, with None for missing ones."""
 
-    def __init__(self, address: str, kind: str, limits: HttpLimits) -> None:
+    name: str
+    datatype: str
+    values: Sequence[Any]
+
+
+class HttpModel(ABC):
+    """A callable on frames and 2-D arrays that queries a model behind an address; the first call connects.
+
+    A subclass says which columns its kind of server needs, which request it is sent, and how its answer is read.
+    """
+
+    classes_: list[str] | None = None  # set when they are known
+    _labels: list[str] | None = None  # of the columns of scores
+
+    def __init__(self, address: str, limits: HttpLimits) -> None:
         self.address = redact_address(address)
-        self._address, self._limits = _checked_address(address), limits
-        self._n_queries, self._next_turn = 0, 0.0
-        self.classes_: list[str] | None = None
-        self._protocol = _Mlflow(self._address) if kind == "mlflow" else _OpenInference(self._address)
+        self._address = self._url = _checked_address(address)
+        self._limits, self._n_queries, self._next_turn = limits, 0, 0.0
         self.__setstate__({})
 
     def __repr__(self) -> str:
@@ -127,19 +140,34 @@ class HttpModel:
         if urlsplit(self._address).query and _redact_record not in logger.filters:  # it may be a key
             logger.addFilter(_redact_record)
 
+    @abstractmethod
+    def classes_for(self, inputs: Any) -> list[str] | None:
+        """Return the labels of the answer's columns, or None; a server that has to be asked gets ``inputs``."""
+
+    @abstractmethod
+    def _columns(self, rows: InputRows) -> list[_Column]: ...
+
+    @abstractmethod
+    def _request(self, columns: Sequence[_Column], n_rows: int) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _read(self, body: Any) -> np.ndarray: ...
+
+    def _query(self, request: dict[str, Any], n_rows: int) -> Any:
+        """Return the answer to a request about some rows."""
+        return json.loads(self._exchange("POST", self._url, json.dumps(request, allow_nan=False).encode()))
+
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows, which are sent in batches of fixed size."""
-        rows = InputRows(inputs)
+        rows, size = InputRows(inputs), self._limits.batch_rows
         self._count_queries(rows.n_rows)
-        self._fetch_metadata()
-        table = self._protocol.table(rows)
+        columns = self._columns(rows)
 
         def ask(start: int) -> np.ndarray:
-            n_rows = min(self._limits.batch_rows, rows.n_rows - start)
-            content = self._query(self._protocol.request(table, start, start + n_rows), n_rows)
-            return self._parse_answer(content, n_rows)
+            parts = [column._replace(values=column.values[start : start + size]) for column in columns]
+            return self._answer(parts, min(size, rows.n_rows - start))
 
-        starts = range(0, rows.n_rows, self._limits.batch_rows)
+        starts = range(0, rows.n_rows, size)
         answers = [ask(start) for start in starts[:1]]  # which settles how to ask for the others
         with ThreadPoolExecutor(int(self._limits.parallel)) as pool:
             answers += pool.map(ask, starts[1:])  # in order, whichever ends first
@@ -149,21 +177,6 @@ class HttpModel:
                 "same number each time."
             )
         return np.concatenate(answers or [np.zeros(0)])
-
-    def classes_for(self, inputs: Any) -> list[str] | None:
-        """Return the labels of the answer's columns, or None if they are unknown.
-
-        An MLflow server sends labels only together with answers. If none has come yet, this method queries such a
-        server about ``inputs``, and returns None if the server refuses these rows. An Open Inference server may
-        state them in its metadata.
-        """
-        if self.classes_ is None and isinstance(self._protocol, _Mlflow):
-            with contextlib.suppress(RemoteRefusalError):
-                self(inputs)
-        elif self.classes_ is None:
-            self._fetch_metadata()
-            self.classes_ = self._protocol.labels
-        return self.classes_
 
     def close(self) -> None:
         """Close the connections; the next call opens a new one."""
@@ -184,38 +197,17 @@ class HttpModel:
                 )
             self._n_queries = n_queries
 
-    def _fetch_metadata(self) -> None:
-        """Tell the protocol what the server reports about its model, once: when it is first needed."""
-        if isinstance(self._protocol, _OpenInference) and not self._protocol.is_described:
-            metadata = None
-            try:
-                metadata = json.loads(self._exchange("GET", self._protocol.metadata_address))
-            except (RemoteRefusalError, ValueError) as error:
-                _log.debug("no metadata: %s", error)
-            self._protocol.describe(metadata if isinstance(metadata, dict) else {})
-
-    def _query(self, request: dict[str, Any], n_rows: int) -> bytes:
-        """Return the content of the answer to a request, which is repeated if the server may have a better one."""
-        content = self._post(request)
-        if isinstance(self._protocol, _OpenInference) and self._protocol.may_have_better(content):
-            self._count_queries(n_rows)
-            try:
-                return self._protocol.settle(content, self._post(request | _ASK_PROBABILITIES))
-            except RemoteRefusalError as error:
-                _log.debug("no such output: %s", error)
-                self._protocol.settle(content, b"")
-        return content
-
-    def _post(self, request: dict[str, Any]) -> bytes:
-        return self._exchange("POST", self._protocol.address, json.dumps(request, allow_nan=False).encode())
-
-    def _parse_answer(self, content: bytes, n_rows: int) -> np.ndarray:
+    def _answer(self, columns: Sequence[_Column], n_rows: int) -> np.ndarray:
+        """Return the checked answer to one batch."""
+        request = self._request(columns, n_rows)
         try:
-            answer = self._protocol.answer(json.loads(content))
+            answer = self._read(self._query(request, n_rows))
+        except AnchorlineError:
+            raise
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             reason = self._without_secrets(str(error))
             raise RemoteModelError(f"The answer of {self.address} cannot be read: {reason}") from error
-        if len(answer) != n_rows or answer.ndim not in (1, 2):
+        if answer.shape[:1] != (n_rows,) or answer.ndim > 2:
             raise RemoteModelError(
                 f"{self.address} returned shape {answer.shape} for {n_rows} rows; it must return one per row."
             )
@@ -224,21 +216,22 @@ class HttpModel:
             raise RemoteModelError(
                 f"{self.address} returned {answer[row]} for row {row}; it must return finite numbers."
             )
-        if answer.ndim == 2 and self._protocol.labels:
-            self.classes_ = list(self._protocol.labels)
+        answer = answer[:, 0] if answer.shape == (n_rows, 1) else answer
+        if answer.ndim == 2 and self._labels:
+            self.classes_ = list(self._labels)
         return answer
 
     def _exchange(self, method: str, address: str, body: bytes | None = None) -> bytes:
         """Return the content of the answer to one request, with further attempts where these may help.
 
-        The retries of httpx itself are for connections only.
+        The retries of httpx itself are for connections only, and their waits cannot be set.
         """
         import httpx  # noqa: PLC0415
 
         for attempt in range(self._limits.max_retries + 1):
             wait = self._limits.first_wait * 2**attempt
             try:
-                status, headers, content = self._exchange_once(method, address, body)
+                status, headers, content = self._send(method, address, body)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.RemoteProtocolError, httpx.ReadError) as error:
                 problem = f"{self.address} cannot be reached: {type(error).__name__}"
             except httpx.TimeoutException as error:
@@ -260,65 +253,56 @@ class HttpModel:
                 time.sleep(wait)
         raise RemoteModelError(f"{problem} (tried {attempt + 1} times).")
 
-    def _exchange_once(self, method: str, address: str, body: bytes | None) -> _Answer:
-        """Send one request and return its answer, within ``total_timeout``.
+    def _send(self, method: str, address: str, body: bytes | None) -> tuple[int, Any, bytes]:
+        """Send one request and return status, headers and content of its answer, within ``total_timeout``.
 
         A thread does the work, because httpx limits the time of each part of an answer, headers included, but
         never the time of the whole. A thread that is given up ends when the next part is late or too large.
         """
-        if self._limits.requests_per_second is not None:
-            with self._lock:  # turns are given in order, at the allowed distance
-                turn = max(time.monotonic(), self._next_turn)
-                self._next_turn = turn + 1 / self._limits.requests_per_second
-            time.sleep(max(0.0, turn - time.monotonic()))
-        client, outcome = self._open(), Future[_Answer]()
+        import httpx  # noqa: PLC0415
+
+        limits = self._limits
+        with self._lock:  # turns are given in order, at the allowed distance
+            turn = max(time.monotonic(), self._next_turn)
+            self._next_turn = turn + 1 / (limits.requests_per_second or float("inf"))
+            if self._client is None:
+                timeout = httpx.Timeout(limits.read_timeout, connect=limits.connect_timeout)
+                unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+                self._client = httpx.Client(timeout=timeout, headers=_credentials(), limits=unlimited)
+            client = self._client  # whose connections are kept between calls and shared by threads
+        time.sleep(max(0.0, turn - time.monotonic()))
         request = client.build_request(method, address, content=body, headers=_HEADERS)
+        outcome, deadline = Future[tuple[int, Any, bytes]](), time.monotonic() + limits.total_timeout
 
         def send() -> None:
             try:
-                outcome.set_result(self._read(client, request))
+                with contextlib.closing(client.send(request, stream=True)) as response:
+                    outcome.set_result((response.status_code, response.headers, self._content(response, deadline)))
             except Exception as error:
                 outcome.set_exception(error)
 
         threading.Thread(target=send, daemon=True).start()
         try:
-            return outcome.result(min(self._limits.total_timeout, threading.TIMEOUT_MAX))
+            return outcome.result(min(limits.total_timeout, threading.TIMEOUT_MAX))
         except TimeoutError:
-            raise self._too_late() from None
+            late = f"{self.address} took more than {limits.total_timeout:g} s to answer."
+            raise RemoteModelError(late) from None
 
-    def _open(self) -> "httpx.Client":
-        """Return the client, whose connections are kept between calls and shared by threads."""
-        import httpx  # noqa: PLC0415
-
-        with self._lock:
-            if self._client is None:
-                timeout = httpx.Timeout(self._limits.read_timeout, connect=self._limits.connect_timeout)
-                unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-                self._client = httpx.Client(timeout=timeout, headers=_credentials(), limits=unlimited)
-            return self._client
-
-    def _read(self, client: "httpx.Client", request: "httpx.Request") -> _Answer:
-        deadline = time.monotonic() + self._limits.total_timeout
-        with contextlib.closing(client.send(request, stream=True)) as response:
-            if response.headers.get("content-encoding", "identity") != "identity":
+    def _content(self, response: "httpx.Response", deadline: float) -> bytes:
+        """Read an answer, which must neither be compressed, nor too large, nor too late."""
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise RemoteModelError(f"{self.address} sent a compressed answer; it must send an uncompressed one.")
+        content = bytearray()
+        for part in response.iter_raw():
+            content += part
+            if len(content) > self._limits.max_answer_bytes:
                 raise RemoteModelError(
-                    f"{self.address} sent a compressed answer; it must send an uncompressed one."
+                    f"{self.address} answered with more than {self._limits.max_answer_bytes:,} bytes. For "
+                    "longer answers raise HttpLimits(max_answer_bytes=...)."
                 )
-            parts, size = [], 0
-            for part in response.iter_raw():
-                size += len(part)
-                parts.append(part)
-                if size > self._limits.max_answer_bytes:
-                    raise RemoteModelError(
-                        f"{self.address} answered with more than {self._limits.max_answer_bytes:,} bytes. For "
-                        "longer answers raise HttpLimits(max_answer_bytes=...)."
-                    )
-                if time.monotonic() > deadline:
-                    raise self._too_late()
-            return response.status_code, response.headers, b"".join(parts)
-
-    def _too_late(self) -> RemoteModelError:
-        return RemoteModelError(f"{self.address} took more than {self._limits.total_timeout:g} s to answer.")
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        return bytes(content)
 
     def _refusal(self, status: int, headers: Any, content: bytes) -> str:
         if 300 <= status < 400:
@@ -338,13 +322,212 @@ class HttpModel:
         A server may repeat what it was sent, in its original or in its decoded form.
         """
         query = urlsplit(self._address).query
-        headers = [part for header in _credentials().values() for part in (header, header.partition(" ")[2])]
-        values = [part for pair in query.split("&") for part in (pair, pair.partition("=")[2])]
-        secrets = {*headers, _variable("ANCHORLINE_HTTP_PASSWORD"), query}
+        sent = [*_credentials().values(), *query.split("&")]
+        values = {part.partition(mark)[2] for part in sent for mark in " ="}
+        secrets = {*sent, query, _variable("ANCHORLINE_HTTP_PASSWORD")}
         secrets |= {value for value in values if len(value) > 2}  # shorter values occur in any text by chance
         for secret in sorted(secrets - {""}, key=len, reverse=True):
             text = text.replace(secret, "***").replace(unquote(secret), "***")
         return text
+
+
+class Mlflow(HttpModel):
+    """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``.
+
+    Scores may come as one JSON object per row, with one score per label. JSON objects have no order, so the
+    columns of the answer are in the order of the sorted labels, which come with answers only.
+    """
+
+    def classes_for(self, inputs: Any) -> list[str] | None:
+        """Return the labels of the answer's columns; the server is asked about ``inputs``, which it may refuse."""
+        if self.classes_ is None:
+            with contextlib.suppress(RemoteRefusalError):
+                self(inputs)
+        return self.classes_
+
+    def _columns(self, rows: InputRows) -> list[_Column]:
+        return [_column(rows, position) for position in range(rows.n_columns)]
+
+    def _request(self, columns: Sequence[_Column], n_rows: int) -> dict[str, Any]:
+        data = [list(row) for row in zip(*(column.values for column in columns), strict=True)]
+        return {"dataframe_split": {"columns": [column.name for column in columns], "data": data}}
+
+    def _read(self, body: Any) -> np.ndarray:
+        predictions = body.get("predictions") if isinstance(body, dict) else body
+        if not isinstance(predictions, list):
+            raise ValueError("the answer holds no list of predictions")
+        if not predictions or not isinstance(predictions[0], dict):
+            return _array(predictions)
+        labels = self._labels or sorted(predictions[0])
+        for row in predictions:
+            if not isinstance(row, dict) or row.keys() != set(labels):
+                raise ValueError(
+                    f"the predictions do not all have the same labels: {list_names(labels)}, then {row!r:.60}"
+                )
+        scores = _array([[row[label] for label in labels] for row in predictions])
+        self._labels = labels
+        return scores
+
+
+class OpenInference(HttpModel):
+    """``POST .../v2/models/NAME/infer``; the inputs are those that the server's metadata list.
+
+    A server without metadata gets one input per column if a column holds texts, and otherwise one matrix. If the
+    metadata list an output named "predict_proba", every request names it, because MLServer otherwise returns
+    labels; its class names are the labels of the columns. MLServer's metadata list no outputs unless its operator
+    declares them. If they list none and the only output of an answer is "predict", a request that names
+    "predict_proba" finds out whether the server has it.
+    """
+
+    def __init__(self, address: str, limits: HttpLimits) -> None:
+        super().__init__(address, limits)
+        parts = urlsplit(self._address)
+        path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
+        self._url, self._about = (urlunsplit(parts._replace(path=each)) for each in (f"{path}/infer", path))
+        self._inputs: list[dict[str, Any]] | None = None  # until the server has told them
+        self._outputs: dict[str, Any] = {}  # that requests name
+        self._is_settled = False
+
+    def classes_for(self, inputs: Any) -> list[str] | None:
+        """Return the labels of the answer's columns, if the server's metadata state them."""
+        if self.classes_ is None:
+            self._describe()
+            self.classes_ = self._labels
+        return self.classes_
+
+    def _describe(self) -> list[dict[str, Any]]:
+        """Return the model's inputs; what the server reports about its model is read once."""
+        if self._inputs is None:
+            metadata: Any = None
+            try:
+                metadata = json.loads(self._exchange("GET", self._about))
+            except (RemoteRefusalError, RecursionError, ValueError) as error:
+                _log.debug("no metadata: %s", error)
+            outputs = [part for part in _objects(metadata, "outputs") if "name" in part]
+            self._is_settled = bool(outputs)
+            for part in outputs:
+                if part["name"] == _PROBABILITIES:
+                    self._outputs, self._labels = _ASK_PROBABILITIES, _class_names(part)
+            inputs = _objects(metadata, "inputs")
+            self._inputs = inputs if all("name" in part for part in inputs) else []
+        return self._inputs
+
+    def _query(self, request: dict[str, Any], n_rows: int) -> Any:
+        """Return the answer to a request, which is repeated if MLServer may have probabilities beside labels."""
+        body = super()._query(request | self._outputs, n_rows)
+        if not self._is_settled and _output_names(body) == ["predict"]:  # what it sends if not asked
+            self._count_queries(n_rows)
+            better = None
+            try:
+                better = super()._query(request | _ASK_PROBABILITIES, n_rows)
+            except (RemoteRefusalError, RecursionError, ValueError) as error:
+                _log.debug("no such output: %s", error)
+            self._is_settled = True
+            if _output_names(better) == [_PROBABILITIES]:
+                self._outputs, body = _ASK_PROBABILITIES, better
+        return body
+
+    def _columns(self, rows: InputRows) -> list[_Column]:
+        """Return the columns that the model needs, each in the type that it needs."""
+        inputs = self._describe()
+        names, kinds = [[str(part.get(key, "")) for part in inputs] for key in ("name", "datatype")]
+        if len(names) > 1 or (names and names[0] in (rows.names or ())):
+            columns = zip(rows.positions(names), names, kinds, strict=True)
+            return [_column(rows, position, name, kind) for position, name, kind in columns]
+        shape = inputs[0].get("shape") if inputs else None
+        is_wide = isinstance(shape, list) and len(shape) == 2 and isinstance(shape[1], int) and shape[1] > 0
+        positions = rows.all_positions(shape[1] if shape is not None and is_wide else None)
+        return [_column(rows, position, kind="".join(kinds)) for position in positions]
+
+    def _request(self, columns: Sequence[_Column], n_rows: int) -> dict[str, Any]:
+        kinds, declared = {column.datatype for column in columns}, self._describe()
+        own = declared[0] if declared else {}
+        as_matrix = len(declared) == 1 if declared else "BYTES" not in kinds
+        if as_matrix and not (own and len(columns) == 1 and columns[0].name == own["name"]):
+            values = [value for row in zip(*(column.values for column in columns), strict=True) for value in row]
+            kind = own.get("datatype") or (kinds.pop() if len(kinds) == 1 else "FP64")
+            tensor = {"name": own.get("name", "input-0"), "shape": [n_rows, len(columns)], "datatype": kind}
+            return {"inputs": [tensor | {"data": values}]}
+        inputs = [
+            {"name": column.name, "shape": [n_rows, 1], "datatype": column.datatype, "data": list(column.values)}
+            | ({"parameters": {"content_type": "str"}} if column.datatype == "BYTES" else {})
+            for column in columns
+        ]
+        return {"parameters": {"content_type": "pd"}, "inputs": inputs}
+
+    def _read(self, body: Any) -> np.ndarray:
+        """Return the output whose name contains "prob" if there is one, and otherwise the first output."""
+        outputs = body["outputs"]
+        if not outputs:
+            raise ValueError("the answer has no outputs")
+        chosen = next((part for part in outputs if "prob" in str(part.get("name", "")).lower()), outputs[0])
+        values = _array(chosen["data"])
+        if str(chosen.get("datatype", "")).startswith(("FP", "BF")):
+            values = values.astype(np.float64)  # JSON may write 3.0 as 3
+        shape = [int(size) for size in chosen["shape"]]
+        if int(np.prod(shape)) != values.size:
+            raise ValueError(f"shape {shape} does not fit {values.size} values")
+        return values.reshape(shape)
+
+
+def _objects(body: Any, key: str) -> list[dict[str, Any]]:
+    """Return the objects in a list of a JSON object; what is not a list of objects has none."""
+    parts = body.get(key) if isinstance(body, dict) else None
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _output_names(body: Any) -> list[Any]:
+    return [part.get("name") for part in _objects(body, "outputs")]
+
+
+def _class_names(output: dict[str, Any]) -> list[str] | None:
+    """Return the class names in an output's metadata: different texts, one per column of its declared shape."""
+    shape = output.get("shape")
+    n_columns = shape[1] if isinstance(shape, list) and len(shape) == 2 else None
+    parts = [part for part in (output.get("parameters"), output.get("tags")) if isinstance(part, dict)]
+    for names in (part.get(key) for part in parts for key in _CLASS_NAMES):
+        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+            continue
+        if len(names) == len(set(names)) == n_columns and n_columns > 1:
+            return names
+    return None
+
+
+def _column(rows: InputRows, position: int, name: str | None = None, kind: str = "") -> _Column:
+    """Return a column in the protocol's type ``kind``, or in the type of its values if ``kind`` is empty."""
+    if name is None:
+        name = rows.names[position] if rows.names is not None else f"x{position}"
+    if not kind:
+        values = rows.values(position)
+        has_texts = values.dtype.kind not in "iubf" and any(isinstance(value, str) for value in values.tolist())
+        kind = "BYTES" if has_texts else _DATATYPES.get(values.dtype.kind, "FP64")
+    if kind == "BYTES":
+        pairs = zip(rows.texts(position), rows.values(position).tolist(), strict=True)
+        return _Column(name, kind, [None if is_missing(value) else text for text, value in pairs])
+    if kind == "BOOL" or kind.removeprefix("U").startswith("INT"):
+        numbers = rows.integers(position)
+        return _Column(name, kind, (numbers.astype(bool) if kind == "BOOL" else numbers).tolist())
+    numbers = rows.numbers(position)
+    if np.isinf(numbers).any():
+        raise ModelInputError(
+            f"Column {name!r} holds an infinite number, but JSON can represent only finite numbers."
+        )
+    return _Column(name, kind, [None if value != value else value for value in numbers.tolist()])  # noqa: PLR0124
+
+
+def _array(values: Any) -> np.ndarray:
+    """Return integers and booleans as they are, texts as objects, and other numbers as float64."""
+    array = np.array(values)
+    if array.dtype.kind in "iub":
+        return array
+    if array.dtype.kind == "U":
+        if any(not isinstance(value, str) for value in values):
+            raise ValueError("the answer mixes texts and numbers")
+        return array.astype(object)
+    return array.astype(np.float64)  # None becomes NaN, which `HttpModel` refuses
+
+
+# ---- addresses and credentials
 
 
 def redact_address(address: str) -> str:
@@ -417,189 +600,3 @@ def _redact_record(record: logging.LogRecord) -> bool:
         # Every address, because a protocol sends requests to several addresses below the one that was typed.
         record.args = tuple(redact_address(str(part)) if "://" in str(part) else part for part in record.args)
     return True
-
-
-class _Column(NamedTuple):
-    """One column that is ready to be sent: its values as JSON values, with None for missing ones."""
-
-    name: str
-    datatype: str
-    values: Sequence[Any]
-
-
-class _Mlflow:
-    """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``.
-
-    Scores may come as one JSON object per row, with one score per label. JSON objects have no order, so the
-    columns of the answer are in the order of the sorted ``labels``.
-    """
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.labels: list[str] | None = None
-
-    def table(self, rows: InputRows) -> list[_Column]:
-        return [_column(rows, position) for position in range(rows.n_columns)]
-
-    def request(self, table: list[_Column], start: int, stop: int) -> dict[str, Any]:
-        data = [list(row) for row in zip(*(column.values[start:stop] for column in table), strict=True)]
-        return {"dataframe_split": {"columns": [column.name for column in table], "data": data}}
-
-    def answer(self, body: Any) -> np.ndarray:
-        """Return the numbers, labels or scores in an answer; store the labels of scores in ``labels``."""
-        predictions = body.get("predictions") if isinstance(body, dict) else body
-        if not isinstance(predictions, list):
-            raise ValueError("the answer holds no list of predictions")
-        if not predictions or not isinstance(predictions[0], dict):
-            return _array(predictions)
-        labels = self.labels or sorted(predictions[0])
-        for row in predictions:
-            if not isinstance(row, dict) or row.keys() != set(labels):
-                raise ValueError(
-                    f"the predictions do not all have the same labels: {list_names(labels)}, then {row!r:.60}"
-                )
-        scores = _array([[row[label] for label in labels] for row in predictions])
-        self.labels = labels
-        return _flat(scores)
-
-
-class _OpenInference:
-    """``POST .../v2/models/NAME/infer``; the inputs are those that the server's metadata list.
-
-    A server without metadata gets one input per column if a column holds texts, and otherwise one matrix. If the
-    metadata list an output named "predict_proba", every request names it, because MLServer otherwise returns
-    labels. MLServer's metadata list no outputs unless its operator declares them. If they list none and the only
-    output of an answer is "predict", a request that names "predict_proba" finds out whether the server has it.
-    ``labels`` are the class names that the metadata state for this output.
-    """
-
-    def __init__(self, address: str) -> None:
-        parts = urlsplit(address)
-        path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
-        self.address = urlunsplit(parts._replace(path=f"{path}/infer"))
-        self.metadata_address = urlunsplit(parts._replace(path=path))
-        self.labels: list[str] | None = None
-        self.is_described, self._inputs = False, list[dict[str, Any]]()
-        self._wants_probabilities = self._is_settled = False
-
-    def describe(self, metadata: dict[str, Any]) -> None:
-        """Read the lists of the model's inputs and outputs."""
-        inputs, outputs = metadata.get("inputs"), metadata.get("outputs")
-        if isinstance(inputs, list) and all(isinstance(part, dict) and "name" in part for part in inputs):
-            self._inputs = inputs
-        for part in outputs if isinstance(outputs, list) else []:
-            self._is_settled |= isinstance(part, dict) and "name" in part
-            if isinstance(part, dict) and part.get("name") == _PROBABILITIES:
-                self._wants_probabilities, self.labels = True, _class_names(part)
-        self.is_described = True
-
-    def may_have_better(self, content: bytes) -> bool:
-        """Return whether the server may have probabilities beside the labels in an answer."""
-        return not self._is_settled and _output_names(content) == ["predict"]  # what MLServer sends if not asked
-
-    def settle(self, content: bytes, better: bytes) -> bytes:
-        """Return the better one of two answers; it decides what further requests ask for."""
-        self._is_settled, self._wants_probabilities = True, _output_names(better) == [_PROBABILITIES]
-        return better if self._wants_probabilities else content
-
-    def table(self, rows: InputRows) -> list[_Column]:
-        """Return the columns that the model needs, each in the type that it needs."""
-        names, kinds = [[str(part.get(key, "")) for part in self._inputs] for key in ("name", "datatype")]
-        if len(names) > 1 or (names and names[0] in (rows.names or ())):
-            columns = zip(rows.positions(names), names, kinds, strict=True)
-            return [_column(rows, position, name, kind) for position, name, kind in columns]
-        shape = self._inputs[0].get("shape") if self._inputs else None
-        is_wide = isinstance(shape, list) and len(shape) == 2 and isinstance(shape[1], int) and shape[1] > 0
-        positions = rows.all_positions(shape[1] if shape is not None and is_wide else None)
-        return [_column(rows, position, kind="".join(kinds)) for position in positions]
-
-    def request(self, table: list[_Column], start: int, stop: int) -> dict[str, Any]:
-        outputs = _ASK_PROBABILITIES if self._wants_probabilities else {}
-        n_rows, parts = stop - start, [column.values[start:stop] for column in table]
-        kinds = {column.datatype for column in table}
-        declared = self._inputs[0] if self._inputs else {}
-        as_matrix = len(self._inputs) == 1 if self._inputs else "BYTES" not in kinds
-        if as_matrix and not (declared and len(table) == 1 and table[0].name == declared["name"]):
-            values = [value for row in zip(*parts, strict=True) for value in row]
-            kind = declared.get("datatype") or (kinds.pop() if len(kinds) == 1 else "FP64")
-            tensor = {"name": declared.get("name", "input-0"), "shape": [n_rows, len(table)], "datatype": kind}
-            return {"inputs": [tensor | {"data": values}]} | outputs
-        inputs = [
-            {"name": column.name, "shape": [n_rows, 1], "datatype": column.datatype, "data": list(part)}
-            | ({"parameters": {"content_type": "str"}} if column.datatype == "BYTES" else {})
-            for column, part in zip(table, parts, strict=True)
-        ]
-        return {"parameters": {"content_type": "pd"}, "inputs": inputs} | outputs
-
-    def answer(self, body: Any) -> np.ndarray:
-        """Return the output whose name contains "prob" if there is one, and otherwise the first output."""
-        outputs = body["outputs"]
-        if not outputs:
-            raise ValueError("the answer has no outputs")
-        chosen = next((part for part in outputs if "prob" in str(part.get("name", "")).lower()), outputs[0])
-        values = _array(chosen["data"])
-        if str(chosen.get("datatype", "")).startswith(("FP", "BF")):
-            values = values.astype(np.float64)  # JSON may write 3.0 as 3
-        shape = [int(size) for size in chosen["shape"]]
-        if int(np.prod(shape)) != values.size:
-            raise ValueError(f"shape {shape} does not fit {values.size} values")
-        return _flat(values.reshape(shape))
-
-
-def _output_names(content: bytes) -> list[Any]:
-    """Return the names of the outputs in an answer; an answer that cannot be read has none."""
-    try:
-        return [part["name"] for part in json.loads(content)["outputs"]]
-    except (LookupError, RecursionError, TypeError, ValueError):
-        return []
-
-
-def _class_names(output: dict[str, Any]) -> list[str] | None:
-    """Return the class names in an output's metadata: different texts, one per column of its declared shape."""
-    shape = output.get("shape")
-    n_columns = shape[1] if isinstance(shape, list) and len(shape) == 2 else None
-    parts = [part for part in (output.get("parameters"), output.get("tags")) if isinstance(part, dict)]
-    for names in (part.get(key) for part in parts for key in _CLASS_NAMES):
-        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-            continue
-        if len(names) == len(set(names)) == n_columns and n_columns > 1:
-            return names
-    return None
-
-
-def _column(rows: InputRows, position: int, name: str | None = None, kind: str = "") -> _Column:
-    """Return a column in the protocol's type ``kind``, or in the type of its values if ``kind`` is empty."""
-    if name is None:
-        name = rows.names[position] if rows.names is not None else f"x{position}"
-    if not kind:
-        values = rows.values(position)
-        has_texts = values.dtype.kind not in "iubf" and any(isinstance(value, str) for value in values.tolist())
-        kind = "BYTES" if has_texts else _DATATYPES.get(values.dtype.kind, "FP64")
-    if kind == "BYTES":
-        pairs = zip(rows.texts(position), rows.values(position).tolist(), strict=True)
-        return _Column(name, kind, [None if is_missing(value) else text for text, value in pairs])
-    if kind == "BOOL" or kind.removeprefix("U").startswith("INT"):
-        numbers = rows.integers(position)
-        return _Column(name, kind, (numbers.astype(bool) if kind == "BOOL" else numbers).tolist())
-    numbers = rows.numbers(position)
-    if np.isinf(numbers).any():
-        raise ModelInputError(
-            f"Column {name!r} holds an infinite number, but JSON can represent only finite numbers."
-        )
-    return _Column(name, kind, [None if value != value else value for value in numbers.tolist()])  # noqa: PLR0124
-
-
-def _flat(answer: np.ndarray) -> np.ndarray:
-    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
-
-
-def _array(values: Any) -> np.ndarray:
-    """Return integers and booleans as they are, texts as objects, and other numbers as float64."""
-    array = np.array(values)
-    if array.dtype.kind in "iub":
-        return array
-    if array.dtype.kind == "U":
-        if any(not isinstance(value, str) for value in values):
-            raise ValueError("the answer mixes texts and numbers")
-        return array.astype(object)
-    return array.astype(np.float64)  # None becomes NaN, which `HttpModel` refuses

@@ -19,7 +19,7 @@ from anchorline.errors import (
     ParameterError,
     UntrustedError,
 )
-from anchorline.model.loaders.http_endpoint import HttpLimits, HttpModel
+from anchorline.model.loaders.http_endpoint import HttpLimits, Mlflow, OpenInference
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -109,7 +109,7 @@ def load_model(
         except ImportError as error:
             raise MissingDependencyError.for_package(package.partition(".")[0], _FORMATS[kind].extra) from error
     if _FORMATS[kind].module == "http_endpoint":
-        return HttpModel(name, kind, http or HttpLimits())
+        return (Mlflow if kind == "mlflow" else OpenInference)(name, http or HttpLimits())
     model = _imported(name) if kind == "python" else _read(name, kind, tuple(trust), trust_pickle)
     if not (callable(model) or hasattr(model, "predict")):
         raise ModelFileError(
