@@ -81,6 +81,13 @@ def names_similar_keywords(
     return decorate
 
 
+def listed(names: Iterable[Any], most: int = 8) -> str:
+    """Return the first names as a text for a message, and how many there are if there are more."""
+    names = list(names)
+    shown = ", ".join(map(repr, names[:most]))
+    return f"{shown}, ... ({len(names)} in all)" if len(names) > most else shown or "none"
+
+
 class SetupWarning(UserWarning):
     """A model and its table do not seem to belong together, so that explanations would mislead.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError
+from anchorline.errors import ParameterError, listed
 from anchorline.facts import Fact
 from anchorline.spaces.base import OTHER, Neighborhood, TwoValued
 from anchorline.spaces.columns import (
@@ -25,15 +25,14 @@ from anchorline.spaces.columns import (
     DATE,
     NUMBER,
     Column,
+    date_text,
     kind_of,
     level_of,
-    listed,
     shortest_number,
 )
 from anchorline.spaces.hypercube import HypercubeNeighborhood
 from anchorline.spaces.rows import Schema, plain, read_date
 from anchorline.spaces.table import TableNeighborhood
-from anchorline.spaces.views import date_text
 
 APART = 0.5  # the distance between two categories
 _DIRECTIONS = {"up": 1, "down": -1}

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from anchorline.changes.candidates import Candidates, Change
-from anchorline.errors import ParameterError
+from anchorline.errors import ParameterError, listed
+from anchorline.model.outputs import place_of
 from anchorline.model.predictor import Predictor, Scores, batches
 
 _LIMIT = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
@@ -91,7 +92,7 @@ def goal_of(target: Any, predictor: Predictor) -> Goal:
         return _label_goal(target, predictor)
     if target is None:
         return _turned_goal(predictor, threshold)
-    number = _matching(target, classes)
+    number = place_of(target, classes or ())
     if number is not None:
         return _class_goal(number, predictor, threshold)
     parsed = _limit(target, predictor.prediction) if isinstance(target, str) else None
@@ -99,7 +100,7 @@ def goal_of(target: Any, predictor: Predictor) -> Goal:
         return parsed
     if classes is not None:
         raise ParameterError(
-            f"target is {target!r}; the model's classes are {_listed(classes)}. Pick one of them, or type "
+            f"target is {target!r}; the model's classes are {listed(classes)}. Pick one of them, or type "
             f"{_EXAMPLES}"
         )
     raise ParameterError(f"target is {target!r}, but the model's output is a number. Type {_EXAMPLES}")
@@ -136,9 +137,9 @@ def _label_goal(target: Any, predictor: Predictor) -> Goal:
     known = predictor.target.labels
     if known is None:
         return Goal("label", target)
-    number = _matching(target, known)
+    number = place_of(target, known or ())
     if number is None:
-        raise ParameterError(f"target is {target!r}; the model's labels are {_listed(known)}. Pick one of them.")
+        raise ParameterError(f"target is {target!r}; the model's labels are {listed(known)}. Pick one of them.")
     return Goal("label", known[number])
 
 
@@ -154,19 +155,6 @@ def _limit(text: str, prediction: float) -> Goal | None:
     except ValueError:  # such as 1.2.3
         return None
     return Goal(kind, wanted) if math.isfinite(wanted) else None
-
-
-def _matching(target: Any, classes: tuple[Any, ...] | None) -> int | None:
-    """Return the number of the class with this label, compared by value, then by text; None if there is none."""
-    for matches in ([c == target for c in classes or ()], [str(c) == str(target) for c in classes or ()]):
-        if any(matches):
-            return matches.index(True)
-    return None
-
-
-def _listed(classes: tuple[Any, ...]) -> str:
-    shown = ", ".join(repr(label) for label in classes[:12])
-    return f"{shown}, ... ({len(classes)})" if len(classes) > 12 else shown
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from anchorline.io import read_rows, read_table
 from anchorline.model.cache import AnswerCache, fingerprint
 from anchorline.model.loaders import KINDS, HttpLimits, load_model
 from anchorline.model.loaders.http_endpoint import redact_address
+from anchorline.model.loaders.rows import FileModel
 from anchorline.model.outputs import classes_of
 from anchorline.settings import Settings
 
@@ -242,8 +243,9 @@ class CacheOptions:
 
 def _recognized(spec: str, model: Any) -> str:
     """Return a key of a model from a file; raise `ParameterError` if other code or files may change it."""
-    if Path(spec).is_file() and not getattr(model, "has_external_data", False):
-        if type(model).__module__.partition(".")[0] == "anchorline":  # it runs what the file holds
+    is_loaded = isinstance(model, FileModel)  # it runs what the file holds
+    if Path(spec).is_file() and not (is_loaded and model.has_external_data):
+        if is_loaded:
             return _file_key(spec)
         with contextlib.suppress(CacheError):
             return f"{_file_key(spec)} {fingerprint(model)}"

@@ -18,6 +18,7 @@ from anchorline.cli.contents import CollectionOptions
 from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
 from anchorline.cli.options import option
 from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.model.loaders.rows import FileModel
 
 SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
@@ -168,7 +169,7 @@ def _model_name(spec: str) -> str:
 
 def _digest(spec: str, model: Any) -> str | None:
     """Return the SHA-256 of a model's file; None for models that are not a file, or that need others."""
-    if not Path(spec).is_file() or getattr(model, "has_external_data", False):
+    if not Path(spec).is_file() or (isinstance(model, FileModel) and model.has_external_data):
         return None
     with Path(spec).open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
+from anchorline.errors import ParameterError, PredictorError, PredictorOutputError, listed
 from anchorline.model.answers import LabelScores, is_pipeline
 
 TASKS = (None, "label", "number")
@@ -149,7 +149,7 @@ def resolve(
             )
         column = named
     if column is not None and known is not None and column >= len(known):
-        raise ParameterError(f"output is {column}; the model has {len(known)} classes: {_listed(known)}.")
+        raise ParameterError(f"output is {column}; the model has {len(known)} classes: {listed(known)}.")
     if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
         raise ParameterError(
             f"output is {output!r}, which is a class, but labels are explained as they are predicted at the row. "
@@ -373,7 +373,7 @@ def _known_classes(ask: Any, task: str | None, classes: Any, given: bool) -> tup
             "of them."
         )
     if len(set(map(str, labels))) < len(labels):
-        raise ParameterError(f"classes are {_listed(labels)}, but all labels must differ.")
+        raise ParameterError(f"classes are {listed(labels)}, but all labels must differ.")
     method = method_of(ask)
     one_number = method == "predict" or (method == "decision_function" and len(labels) == 2)
     return None if one_number and not given else tuple(labels)
@@ -384,17 +384,20 @@ def _labels(classes: Iterable[Any]) -> list[Any]:
     return [label.item() if isinstance(label, np.generic) else label for label in classes]
 
 
-def _column_of(output: Any, classes: tuple[Any, ...]) -> int:
-    """Return the column of a class label; labels are compared by value, then by text."""
-    for matches in ([c == output for c in classes], [str(c) == str(output) for c in classes]):
+def place_of(label: Any, classes: Sequence[Any]) -> int | None:
+    """Return the number of a label, which is compared by value, then by text; None if it is not one of them."""
+    for matches in ([each == label for each in classes], [str(each) == str(label) for each in classes]):
         if any(matches):
             return matches.index(True)
-    raise ParameterError(f"output is {output!r}; the model's classes are {_listed(classes)}. Pick one of them.")
+    return None
 
 
-def _listed(classes: Sequence[Any]) -> str:
-    shown = ", ".join(repr(label) for label in classes[:12])
-    return f"{shown}, ... ({len(classes)})" if len(classes) > 12 else shown
+def _column_of(output: Any, classes: tuple[Any, ...]) -> int:
+    """Return the column of a class label; raise `ParameterError` if it is not one."""
+    column = place_of(output, classes)
+    if column is not None:
+        return column
+    raise ParameterError(f"output is {output!r}; the model's classes are {listed(classes)}. Pick one of them.")
 
 
 # ---- what is inside a model

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.errors import listed
 from anchorline.model.features import ColumnMatch, first_step, transformed_columns
 from anchorline.model.outputs import Target, innermost, owner_of
 from anchorline.model.predictor import Predictor, Questions, Rule, Scores
@@ -107,7 +108,7 @@ def _check_order(match: ColumnMatch) -> Iterator[Finding]:
     if match.unknown:
         yield Finding(
             "unknown-columns",
-            f"The model was not fitted on {_listed(match.unknown)}, so these columns are held fixed and are never "
+            f"The model was not fitted on {listed(match.unknown)}, so these columns are held fixed and are never "
             f"facts. Leave them out of the table (on the command line, add {_targets(match.unknown)}).",
             match.unknown,
         )
@@ -132,7 +133,7 @@ def _check_targets(classes: Sequence[Any] | None, schema: Schema, fixed: Sequenc
         it, is_not = ("it", "it is") if len(suspects) == 1 else ("them", "they are")
         yield Finding(
             "target",
-            f"{_listed(suspects)} may be what the model predicts, by name or by values. If so, leave {it} out of "
+            f"{listed(suspects)} may be what the model predicts, by name or by values. If so, leave {it} out of "
             f"the table (on the command line, add {_targets(suspects)}), because {is_not} not a reason.",
             suspects,
         )
@@ -230,9 +231,3 @@ def _is_smooth(model: Any) -> bool:
 def _targets(names: Sequence[str]) -> str:
     """Return the options that leave up to eight columns out."""
     return " ".join([*(f"--target {shlex.quote(name)}" for name in names[:8]), *["..."] * (len(names) > 8)])
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return up to eight names for a sentence, and the number of all if there are more."""
-    shown = ", ".join(map(repr, names[:8]))
-    return f"{shown}, ... ({len(names)} columns)" if len(names) > 8 else shown

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorline.errors import ParameterError
+from anchorline.errors import ParameterError, listed
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
@@ -48,6 +48,13 @@ class Ranks(NamedTuple):
 
     levels: tuple[str, ...]
     places: NDArray[Any]
+
+    @classmethod
+    def of(cls, texts: list[str]) -> "Ranks":
+        """Return the ranks of texts."""
+        levels = tuple(sorted(set(texts)))
+        found = map({level: place for place, level in enumerate(levels)}.__getitem__, texts)  # a loop is slower
+        return cls(levels, np.fromiter(found, dtype=np.min_scalar_type(len(levels)), count=len(texts)))
 
     @property
     def texts(self) -> NDArray[Any]:
@@ -115,10 +122,21 @@ def text_of(value: Any, kind: str) -> str:
         text = f"{value:.6g}"
         return plain_number(text) if "e" in text else text
     if kind == DATE:
-        text = str(np.datetime64(round(value), "us")).removesuffix(".000000")
-        return text.removesuffix(":00").removesuffix("T00:00").replace("T", " ")
+        return date_text(value).replace("T", " ")
     # Quoted, because a sentence that ends in an empty category looks unfinished.
     return repr(value) if kind == CATEGORY and value[:1] in ("", "'") else level_of(value, kind)
+
+
+def date_text(value: float, zoned: bool = False) -> str:
+    """Write a date in microseconds as an ISO text, without a time of day at midnight.
+
+    Examples
+    --------
+    >>> date_text(0.0), date_text(60e6, zoned=True)
+    ('1970-01-01', '1970-01-01T00:01Z')
+    """
+    text = str(np.datetime64(round(value), "us")).removesuffix(".000000").removesuffix(":00")
+    return text + "Z" if zoned else text.removesuffix("T00:00")
 
 
 def level_of(value: Any, kind: str) -> str:
@@ -290,9 +308,7 @@ def _column_of_objects(
 
 def categories_of(texts: list[str], missing: NDArray[np.bool_]) -> Column:
     """Return a column of these texts, with their ranks, so that texts are looked up once."""
-    levels = tuple(sorted(set(texts)))
-    found = map({level: place for place, level in enumerate(levels)}.__getitem__, texts)  # a loop is slower
-    ranks = Ranks(levels, np.fromiter(found, dtype=np.min_scalar_type(len(levels)), count=len(texts)))
+    ranks = Ranks.of(texts)
     return Column(CATEGORY, ranks.texts, missing, ranks)
 
 
@@ -315,24 +331,20 @@ def kind_of(value: Any) -> str | None:
 
 def to_python(value: Any) -> Any:
     """Convert a NumPy or Arrow scalar to Python; keep NumPy dates, because Python dates are less exact."""
-    if hasattr(value, "as_py"):
-        return value.as_py()
+    value = _from_arrow(value)
     return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+
+
+def _from_arrow(value: Any) -> Any:
+    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def identity_for_model(value: Any) -> tuple[type, str]:
     """Return a key that differs for values that a model may distinguish: 0 and -0, None and NaN, 1 and "1"."""
-    value = value.as_py() if hasattr(value, "as_py") else value
+    value = _from_arrow(value)
     return type(value), repr(value)
 
 
 def identities_of(native: Any) -> list[tuple[type, str]]:
     """Return the identities of the values of a native column."""
     return [identity_for_model(to_python(value)) for value in native]
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return up to eight of the names as a text for a message, and how many there are if there are more."""
-    names = list(names)
-    text = ", ".join(repr(name) for name in names[:8])
-    return f"{text}, ... ({len(names)})" if len(names) > 8 else text or "none"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError
+from anchorline.errors import ParameterError, listed
 from anchorline.spaces.base import Finding
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, level_of
 from anchorline.spaces.groups import Attribute, find_indicators
@@ -69,7 +69,7 @@ def _check_indicators(groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     for name, members in groups.items():
         yield Finding(
             "indicators",
-            f"At most one of {_listed(members)} is 1 in every row, so that they seem to be one attribute, but "
+            f"At most one of {listed(members)} is 1 in every row, so that they seem to be one attribute, but "
             f"neighbors change them one by one. Type groups='auto', or groups={{{name!r}: {list(members)!r}}}.",
             tuple(members),
         )
@@ -79,12 +79,12 @@ def _check_columns(columns: Mapping[str, Column], ids: tuple[str, ...]) -> Itera
     """Find columns that hold one value, identify rows, or lost their type in a text file."""
     constant = tuple(name for name, column in columns.items() if _is_constant(column))
     if constant:
-        text = f"{_listed(constant)} has the same value in every row, so that it can never be a reason."
+        text = f"{listed(constant)} has the same value in every row, so that it can never be a reason."
         yield Finding("constant-column", text, constant)
     if ids:
         yield Finding(
             "id",
-            f"{_listed(ids)} seems to identify rows: every row has a value of its own. If so, it says nothing "
+            f"{listed(ids)} seems to identify rows: every row has a value of its own. If so, it says nothing "
             "about other rows and should not be a reason. Leave it out of the table, or type "
             f"fixed={list(ids)!r}.",
             ids,
@@ -131,7 +131,7 @@ def _check_type(name: str, column: Column) -> Iterator[Finding]:
         )
     elif len(rest) >= 10 and _share_matching(_NUMBER_TEXT, rest) > 0.8:
         others = [text for text in levels if not _NUMBER_TEXT.match(text) or text in markers]
-        shown = f"; {_listed(others)} may have caused it" if others else ""
+        shown = f"; {listed(others)} may have caused it" if others else ""
         yield Finding(
             "lost-type",
             f"{name!r} holds numbers as texts, such as {rest[0]!r}, so that every number is a "
@@ -240,9 +240,9 @@ def _check_target(columns: Mapping[str, Column], target: np.ndarray) -> Iterator
             leaks.append(name)
     advice = "Leave it out of the table, and out of what the model is fitted on."
     if copies:
-        yield Finding("target-copy", f"{_listed(copies)} determines the target exactly. {advice}", tuple(copies))
+        yield Finding("target-copy", f"{listed(copies)} determines the target exactly. {advice}", tuple(copies))
     if leaks:
-        text = f"{_listed(leaks)} predicts the target almost without error, and may be known only after it."
+        text = f"{listed(leaks)} predicts the target almost without error, and may be known only after it."
         yield Finding("target-leak", f"{text} {advice}", tuple(leaks))
 
 
@@ -265,9 +265,3 @@ def _purity(column: Column, labels: np.ndarray) -> float:
     base = max(Counter(labels.tolist()).values()) / n
     purity = sum(most.values()) / n
     return purity if len(most) <= n / 5 and 1 - purity <= 0.1 * (1 - base) < 0.1 else 0.0
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return up to eight names for a sentence, and the number of all if there are more."""
-    shown = ", ".join(map(repr, names[:8]))
-    return f"{shown}, ... ({len(names)} in all)" if len(names) > 8 else shown

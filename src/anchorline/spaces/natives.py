@@ -98,6 +98,10 @@ class Natives(ABC):
         """Return a native column as a Series of its library, or as an array."""
         return column
 
+    def type_name(self, j: int) -> str:
+        """Return what the library calls the type of column j."""
+        return str(self.columns[j].dtype)
+
     def categories(self, j: int) -> list[Any]:
         """Return the categories that the type of column j lists, including those that no row has."""
         return [value for chunk in self.columns[j].chunks for value in chunk.dictionary.to_pylist()]
@@ -156,6 +160,10 @@ class ArrayNatives(Natives):
     def from_value(self, j: int, value: Any) -> np.ndarray:
         """Return an array of the array's type, except that texts may be longer."""
         return _numpy_value(value, self.table.dtype)
+
+    def type_name(self, j: int) -> str:
+        """Return what NumPy calls the type of all columns."""
+        return str(self.table.dtype)
 
     @property
     def _order(self) -> Any:
@@ -286,6 +294,10 @@ class ArrowNatives(Natives):
     def from_value(self, j: int, value: Any) -> Any:
         """Return a chunked array of one value, converted by Arrow."""
         return _arrow_value(value, self.columns[j].type)
+
+    def type_name(self, j: int) -> str:
+        """Return what Arrow calls the type of column j."""
+        return str(self.columns[j].type)
 
     def _concat(self, j: int, first: Any, second: Any) -> Any:
         """Return the concatenation, in which all chunks share one dictionary."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.spaces.columns import CATEGORY, Column
+from anchorline.spaces.columns import CATEGORY, Column, Ranks
 from anchorline.spaces.natives import Natives
 
 
@@ -39,14 +39,8 @@ class SortedColumn:
 
     @classmethod
     def _of_texts(cls, column: Column) -> "SortedColumn":
-        if column.ranks is None:
-            texts = column.values.tolist()
-            levels = sorted(set(texts))
-            numbers = {text: number for number, text in enumerate(levels)}
-            codes = np.fromiter(map(numbers.__getitem__, texts), dtype=np.intp, count=len(texts))
-        else:
-            levels, codes = list(column.ranks.levels), column.ranks.places.astype(np.intp)
-        codes = np.where(column.missing, len(levels), codes)
+        levels, places = column.ranks or Ranks.of(column.values.tolist())
+        codes = np.where(column.missing, len(levels), places.astype(np.intp))
         counts = np.bincount(codes, minlength=len(levels) + 1)[:-1]
         present = np.flatnonzero(counts)
         values = np.array(levels, dtype=object)[present]

@@ -24,7 +24,6 @@ from anchorline.spaces.columns import CATEGORY, Column, level_of
 
 GRADES = 1024
 MOST = 6.0  # the largest cost of a column, in units of its mean cost
-TOTAL_BITS = 16  # the costs of all attributes add up to less than 2^16
 MAX_DONORS = 2**13  # rows of the pool that may donate; a random sample of larger pools
 _COMPARED = 2**10  # rows that are compared for each neighbor: those most like the explained row on the whole
 _NEAREST = 10
@@ -99,28 +98,9 @@ class Texts:
         return _relative(differs, self.mean)
 
 
-Grades = Ranks | Texts
-
-
-def grades_of(column: Column, *, by_level: bool) -> Grades:
-    """Return how to grade a column: by its levels if it holds categories, or numbers that are read as such."""
-    return Texts.of_column(column) if by_level or column.kind == CATEGORY else Ranks.of_column(column)
-
-
 def unit_of(n_attributes: int) -> float:
     """Return what a cost of 1 is as a whole number, so that the costs of all attributes stay below 2^16."""
-    return float(max(1, (2**TOTAL_BITS - 1) // int(MOST * n_attributes)))
-
-
-def costs_to(parts: Sequence[tuple[Grades, np.ndarray]], columns: Sequence[Column], unit: float) -> np.ndarray:
-    """Return the cost of every row (n,) as whole numbers, seen from one row, for the columns of one attribute.
-
-    ``parts`` are how each column is graded, and the grades (n,) of its rows; ``columns`` hold the one row.
-    """
-    costs = np.zeros(len(parts[0][1]), dtype=np.int32)
-    for (grades, own), column in zip(parts, columns, strict=True):
-        costs += np.floor(grades.costs(column) * (unit / len(parts))).astype(np.int32).take(own)
-    return costs
+    return float(max(1, (2**16 - 1) // int(MOST * n_attributes)))
 
 
 def _relative(differences: np.ndarray, mean: float) -> np.ndarray:
@@ -135,25 +115,31 @@ def _texts(column: Column) -> list[str]:
 
 
 class Likeness:
-    """The rows of a pool, graded once; ``units`` are the positions of columns that count as one each."""
+    """The rows of a pool, graded once; ``units`` are the positions of columns that count as one each.
+
+    ``categories`` are the positions of columns of numbers that are read as categories.
+    """
 
     def __init__(
         self, columns: Sequence[Column], units: Sequence[tuple[int, ...]], categories: Collection[int]
     ) -> None:
         self.units = units
-        self._graded = {}
+        self._graded: dict[int, tuple[Ranks | Texts, np.ndarray]] = {}
         for j in (j for unit in units for j in unit):
-            grades = grades_of(columns[j], by_level=j in categories)
+            by_level = j in categories or columns[j].kind == CATEGORY
+            grades = Texts.of_column(columns[j]) if by_level else Ranks.of_column(columns[j])
             self._graded[j] = grades, grades.grades(columns[j]).astype(np.intp)
 
     def costs(self, row: Sequence[Column]) -> np.ndarray:
         """Return how unlike a row every pool row is in each unit, (units, n): whole numbers below 2^16 in all."""
-        unit = unit_of(len(self.units))
-        each = [
-            costs_to([self._graded[j] for j in positions], [row[j] for j in positions], unit)
-            for positions in self.units
-        ]
-        return np.array(each, dtype=np.int32)
+        unit, costs = unit_of(len(self.units)), []
+        for positions in self.units:
+            parts = [(*self._graded[j], row[j], unit / len(positions)) for j in positions]
+            each = [
+                np.floor(grades.costs(own) * most).astype(np.int32).take(rows) for grades, rows, own, most in parts
+            ]
+            costs.append(np.sum(each, axis=0, dtype=np.int32))
+        return np.array(costs, dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)

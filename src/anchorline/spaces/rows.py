@@ -17,7 +17,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
+from anchorline.errors import InstanceError, ParameterError, listed
 from anchorline.spaces.columns import (
     BOOLEAN,
     CATEGORY,
@@ -32,7 +32,6 @@ from anchorline.spaces.columns import (
     is_sparse,
     kind_of,
     level_of,
-    listed,
     read_columns,
     read_table,
     read_values,
@@ -72,8 +71,7 @@ class ColumnType:
             categories = natives.categories(j)
             by_text = {level_of(value, kind_of(value) or CATEGORY): value for value in categories}
             return cls(categories=by_text, ambiguous=len(by_text) < len(categories))
-        empty = natives.pick(j, np.zeros(0, dtype=np.intp))
-        type_name = str(empty.type if hasattr(empty, "type") else empty.dtype).lower()  # narwhals lacks some types
+        type_name = natives.type_name(j).lower()  # narwhals lacks some types
         return cls(
             whole=dtype.is_integer(),
             zoned=isinstance(dtype, nw.Datetime) and dtype.time_zone is not None,
@@ -619,7 +617,7 @@ def _distinctions(
         if several_missing and column.missing.any():
             yield _ranked(natives.pick(j, np.flatnonzero(column.missing)), column.missing)
         present = natives.pick(j, np.flatnonzero(~column.missing))
-        if column.kind == DATE and "ns" in str(getattr(native, "type", None) or native.dtype):
+        if column.kind == DATE and "ns" in natives.type_name(j):
             moments = nw.from_native(natives.readable(present), series_only=True).dt.timestamp("ns")
             yield _spread(moments.to_numpy().astype(np.int64).view(np.uint64), ~column.missing)
         large = column_type.whole and bool((np.abs(column.values[~column.missing]) >= EXACT).any())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
+from anchorline.errors import InstanceError, ParameterError, listed, names_similar_keywords
 from anchorline.facts import Candidates, Fact
 from anchorline.laws import Random
 from anchorline.spaces.base import Finding, Neighborhood, Space
@@ -27,7 +27,6 @@ from anchorline.spaces.columns import (
     identity_for_model,
     kind_of,
     level_of,
-    listed,
     to_python,
 )
 from anchorline.spaces.findings import check_table

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.facts import Candidates, Fact
-from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, level_of, shortest_number
+from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, date_text, level_of, shortest_number
 from anchorline.spaces.groups import Attribute
 from anchorline.spaces.pools import Ladders, Pool, SortedColumn
 from anchorline.spaces.rows import ColumnType
@@ -600,15 +600,3 @@ class _Layout:
     counts: np.ndarray
     lefts: np.ndarray
     own: np.ndarray
-
-
-def date_text(value: float, zoned: bool = False) -> str:
-    """Write a date in microseconds as an ISO text, without a time of day at midnight.
-
-    Examples
-    --------
-    >>> date_text(0.0), date_text(60e6, zoned=True)
-    ('1970-01-01', '1970-01-01T00:01Z')
-    """
-    text = str(np.datetime64(round(value), "us")).removesuffix(".000000").removesuffix(":00")
-    return text + "Z" if zoned else text.removesuffix("T00:00")

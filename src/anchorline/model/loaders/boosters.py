@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ModelFileError, ModelInputError
-from anchorline.model.loaders.rows import InputRows
+from anchorline.model.loaders.rows import FileModel, InputRows
 
 _TWO_CLASSES = ("binary:logistic", "binary:hinge")  # XGBoost's objectives that return the probability of class 1
 
@@ -34,11 +34,12 @@ def load(name: str, kind: str, content: bytes, trust: tuple[str, ...]) -> "Xgboo
     return LightgbmModel(lightgbm.Booster(model_str=text), _head(text), _lists_of(text, name), name)
 
 
-class XgboostModel:
+class XgboostModel(FileModel):
     """A callable on frames and 2-D arrays: probabilities (n, c) of the classes 0, 1, ..., or numbers (n,)."""
 
     def __init__(self, booster: Any, name: str) -> None:
-        self.booster, self._name = booster, name
+        super().__init__(name)
+        self.booster = booster
         booster.set_param({"nthread": 1, "device": "cpu"})
         learner = json.loads(booster.save_config())["learner"]
         self.objective = str(learner["objective"]["name"])
@@ -53,9 +54,6 @@ class XgboostModel:
         if self.objective.startswith("multi:"):
             n_classes = int(learner["learner_model_param"]["num_class"])
         self.classes_ = list(range(n_classes)) if n_classes > 1 else None
-
-    def __repr__(self) -> str:
-        return f"XgboostModel({self._name!r})"
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows."""
@@ -113,7 +111,7 @@ def _decoded(encoding: dict[str, Any]) -> list[Any]:
     return [text[start:stop].decode("utf-8", "replace") for start, stop in itertools.pairwise(encoding["offsets"])]
 
 
-class LightgbmModel:
+class LightgbmModel(FileModel):
     """A callable on frames and 2-D arrays: probabilities (n, c) of the classes 0, 1, ..., or numbers (n,).
 
     ``categories`` are those of every column, by its position; None if LightGBM has to match them.
@@ -122,7 +120,8 @@ class LightgbmModel:
     def __init__(
         self, booster: Any, head: dict[str, str], categories: dict[int, list[Any]] | None, name: str
     ) -> None:
-        self.booster, self._categories, self._name = booster, categories, name
+        super().__init__(name)
+        self.booster, self._categories = booster, categories
         self._names = list(booster.feature_name())
         self._has_default_names = self._names == [f"Column_{i}" for i in range(len(self._names))]
         self.feature_names_in_ = None if self._has_default_names else self._names
@@ -130,9 +129,6 @@ class LightgbmModel:
         self._is_binary = self.objective.split(" ")[0] == "binary"
         n_classes = 2 if self._is_binary else int(head.get("num_class", "1"))
         self.classes_ = list(range(n_classes)) if n_classes > 1 else None
-
-    def __repr__(self) -> str:
-        return f"LightgbmModel({self._name!r})"
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows."""

@@ -32,8 +32,9 @@ from anchorline.errors import (
     ParameterError,
     RemoteModelError,
     RemoteRefusalError,
+    listed,
 )
-from anchorline.model.loaders.rows import InputRows, is_missing, list_names
+from anchorline.model.loaders.rows import InputRows, is_missing
 
 if TYPE_CHECKING:
     import httpx
@@ -362,7 +363,7 @@ class Mlflow(HttpModel):
         for row in predictions:
             if not isinstance(row, dict) or row.keys() != set(labels):
                 raise ValueError(
-                    f"the predictions do not all have the same labels: {list_names(labels)}, then {row!r:.60}"
+                    f"the predictions do not all have the same labels: {listed(labels)}, then {row!r:.60}"
                 )
         scores = _array([[row[label] for label in labels] for row in predictions])
         self._labels = labels
@@ -384,7 +385,7 @@ class OpenInference(HttpModel):
         parts = urlsplit(self._address)
         path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
         self._url, self._about = (urlunsplit(parts._replace(path=each)) for each in (f"{path}/infer", path))
-        self._inputs: list[dict[str, Any]] | None = None  # until the server has told them
+        self._inputs: list[dict[str, Any]] | None = None  # until the metadata are read
         self._outputs: dict[str, Any] = {}  # that requests name
         self._is_settled = False
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ModelFileError, ModelInputError, UntrustedError
-from anchorline.model.loaders.rows import InputRows, list_names
+from anchorline.errors import ModelFileError, ModelInputError, UntrustedError, listed
+from anchorline.model.loaders.rows import FileModel, InputRows
 
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 _INTEGERS = {f"tensor({kind})": np.dtype(kind) for kind in ("int64", "int32", "int16", "int8", "uint8", "bool")}
@@ -33,7 +33,7 @@ def load(name: str, kind: str, content: bytes, trust: tuple[str, ...]) -> "OnnxM
     return OnnxModel(content, str(folder) if locations else None, _labels(model.graph), name)
 
 
-class OnnxModel:
+class OnnxModel(FileModel):
     """A callable on frames and 2-D arrays: class scores (n, c), numbers (n,), or labels (n,).
 
     A model with several inputs gets one column per input, matched by name. A model with one input gets all
@@ -41,7 +41,8 @@ class OnnxModel:
     """
 
     def __init__(self, content: bytes, folder: str | None, labels: dict[str, list[Any] | None], name: str) -> None:
-        self.content, self._folder, self._name = content, folder, name
+        super().__init__(name)
+        self.content, self._folder = content, folder
         self.has_external_data = folder is not None
         self.__setstate__({})
         outputs, names = self._session.get_outputs(), [argument.name for argument in self._inputs]
@@ -69,9 +70,6 @@ class OnnxModel:
             raise ModelFileError(f"onnxruntime cannot run {self._name!r}: {text}") from error
         self._inputs = self._session.get_inputs()
 
-    def __repr__(self) -> str:
-        return f"OnnxModel({self._name!r})"
-
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows."""
         answers = self._session.run(self._wanted, self._feed(InputRows(inputs)))
@@ -93,7 +91,7 @@ class OnnxModel:
         wide = [name for name, width in zip(names, widths, strict=True) if width not in (None, 1)]
         if wide:
             raise ModelInputError(
-                f"The model has several inputs, and {list_names(wide)} take more than one column. There must be "
+                f"The model has several inputs, and {listed(wide)} take more than one column. There must be "
                 "one column per input. Wrap the model in a function and pass module:function."
             )
         # Exporters write the names of columns as identifiers.

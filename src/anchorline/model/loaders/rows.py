@@ -1,12 +1,30 @@
 """`InputRows`: the rows for a loaded model, with columns by name from any frame or by position from an array."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ModelInputError
+from anchorline.errors import ModelInputError, listed
+
+
+class FileModel:
+    """A model that a file holds: a callable on frames and 2-D arrays that returns numbers, labels or class scores.
+
+    ``classes_`` are the labels of the columns of scores, and ``feature_names_in_`` the columns that the model
+    needs; None if they are not known. ``has_external_data`` says whether the model needs further files.
+    """
+
+    classes_: list[Any] | None = None
+    feature_names_in_: list[str] | None = None
+    has_external_data = False
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r})"
 
 
 class InputRows:
@@ -48,7 +66,7 @@ class InputRows:
         if self.names is None:
             if self.n_columns != len(wanted):
                 raise ModelInputError(
-                    f"The model got {self.n_columns} columns, but it needs {len(wanted)}: {list_names(wanted)}."
+                    f"The model got {self.n_columns} columns, but it needs {len(wanted)}: {listed(wanted)}."
                 )
             return list(range(len(wanted)))
         rewritten = [rewrite(name) for name in self.names]
@@ -59,7 +77,7 @@ class InputRows:
         missing = [name for name, position in zip(wanted, matches, strict=True) if position is None]
         if missing:
             raise ModelInputError(
-                f"The data have the columns {list_names(self.names)} and lack {list_names(missing)}, which the "
+                f"The data have the columns {listed(self.names)} and lack {listed(missing)}, which the "
                 "model needs. Rename the columns, or pass other data."
             )
         return [position for position in matches if position is not None]
@@ -70,7 +88,7 @@ class InputRows:
         ``n_columns`` is the number that the model needs, or None if it takes any number.
         """
         if n_columns is not None and n_columns != self.n_columns:
-            names = f" ({list_names(self.names)})" if self.names is not None else ""
+            names = f" ({listed(self.names)})" if self.names is not None else ""
             raise ModelInputError(
                 f"The model got {self.n_columns} columns{names}, but it needs {n_columns}. It identifies columns "
                 "by their order only, so pass exactly the columns that it was trained on."
@@ -152,7 +170,7 @@ class InputRows:
             if place is None:
                 raise ModelInputError(
                     f"Column {self.column_label(position)} holds {value!r:.60}, but it must hold one of the "
-                    f"categories that the model was trained on: {list_names(map(str, categories))}."
+                    f"categories that the model was trained on: {listed(map(str, categories))}."
                 )
             coded[i] = place
         return coded
@@ -170,10 +188,3 @@ def plain_text(value: Any) -> str:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)
-
-
-def list_names(names: Iterable[Any]) -> str:
-    """Return up to eight names for a message, and the total number if there are more."""
-    names = list(names)
-    first = ", ".join(repr(str(name)) for name in names[:8])
-    return f"{first}, ... ({len(names)} in total)" if len(names) > 8 else first or "none"
