@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from anchorline.changes.find import ChangeSettings, find_changes
 from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, SetupWarning, names_similar_keywords
@@ -115,7 +113,7 @@ class Explainer:
         self.columns = match_columns(model, self.space.names)
         if self.columns.ignored:
             self.space = self.space.holding(self.columns.ignored)
-        self._choices = _output_choice(model, output, classes) | {"task": task, "classes": classes, "input": input}
+        self._choices: dict[str, Any] = {"output": output, "task": task, "classes": classes, "input": input}
         self._choices |= {"output_scale": output_scale, "own_decision": threshold is None}
         target = self._resolved()
         classes_come_with_answers = classes is None and tells_labels_later(model)
@@ -364,11 +362,3 @@ class Explainer:
             self._warned.add(finding)
             if finding.code not in ADVICE:
                 warnings.warn(SetupWarning(finding.text, finding.code, finding.columns), stacklevel=stacklevel)
-
-
-def _output_choice(model: Any, output: Any, classes: Sequence[Any] | None) -> dict[str, Any]:
-    """Return how `resolve` names an output: a number that is not a label is that of a column of the answers."""
-    known = classes if classes is not None else classes_of(model)
-    is_number = isinstance(output, int | np.integer) and not isinstance(output, bool)
-    is_column = is_number and (known is None or output not in list(known))
-    return {"column": int(output)} if is_column else {"output": output}

@@ -102,7 +102,6 @@ def resolve(
     model: Any,
     *,
     output: Any = None,
-    column: int | None = None,
     task: str | None = None,
     classes: Sequence[Any] | None = None,
     input: str = "auto",
@@ -114,7 +113,8 @@ def resolve(
     A classifier is queried for the probabilities of its classes. It is queried for its labels if it has no
     probabilities, or with ``task="label"``. Any other model is queried for numbers. With ``own_decision``, a
     classifier whose `predict` need not name the most probable class is also queried for the class that it names.
-    With ``output_scale="margin"``, a classifier is queried for the margins of its classes.
+    With ``output_scale="margin"``, a classifier is queried for the margins of its classes. ``output`` is a label,
+    a pair of labels, the number of a column of the answers, or a name.
 
     Examples
     --------
@@ -127,38 +127,37 @@ def resolve(
         raise ParameterError(f"input is {input!r}, but it must be one of {', '.join(INPUTS)}.")
     model, given_task = _callable_model(model, task), task
     ask, task, scale = _scaled_method(model, task, classes, output_scale)
-    known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
+    labels = classes if classes is not None else classes_of(model)
+    known = _known_classes(ask, task, labels, classes is not None)
     if isinstance(output, list | tuple):
         form = "array" if wants_arrays(model, input) else input
-        return _contrast(ask, task, known, tuple(output), column, form, scale)
+        return _contrast(ask, task, known, tuple(output), form, scale)
     rule = None
     if own_decision and task is None:
         ask, rule = _with_rule(model, ask, known)
     if wants_arrays(model, input):
         ask, input = OfArrays(ask), "array"
-    if column is not None and (isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0):
-        raise ParameterError(
-            f"output is {column!r}, but it must be the number of a column of the answers, counted from 0."
-        )
-    name = None if output is None else str(output)
-    if known is not None and output is not None:
-        named, name = _column_of(output, known), None  # the model's own spelling, whether 1, "1" or 1.0 was typed
-        if column is not None and column != named:
+    column = name = None
+    is_number = isinstance(output, int | np.integer) and not isinstance(output, bool)
+    if is_number and (labels is None or output not in list(labels)):  # a number that is not a label
+        column = int(output)
+        if column < 0:
             raise ParameterError(
-                f"output is {output!r}, which is column {named}, but column is {column}. Pass only one of them."
+                f"output is {output!r}, but it must be the number of a column of the answers, counted from 0."
             )
-        column = named
-    if column is not None and known is not None and column >= len(known):
-        raise ParameterError(f"output is {column}; the model has {len(known)} classes: {listed(known)}.")
+        if known is not None and column >= len(known):
+            raise ParameterError(f"output is {column}; the model has {len(known)} classes: {listed(known)}.")
+    elif output is not None and known is not None:  # the model's own spelling, whether 1, "1" or 1.0 was typed
+        column = _column_of(output, known)
+    elif output is not None:
+        name = str(output)
     if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
         raise ParameterError(
             f"output is {output!r}, which is a class, but labels are explained as they are predicted at the row. "
             "Leave output out. To choose a class, the model needs `predict_proba`."
         )
-    labels = classes_of(model) if task == "label" and given_task is None and classes is None else None
-    column = None if column is None else int(column)
-    labels = None if labels is None else tuple(labels)
-    return Target(ask, task, known, column, name, input, labels, rule, scale=scale)
+    fixed = task == "label" and given_task is None and classes is None and labels is not None
+    return Target(ask, task, known, column, name, input, tuple(labels) if fixed else None, rule, scale=scale)
 
 
 def _contrast(
@@ -166,15 +165,14 @@ def _contrast(
     task: str | None,
     classes: tuple[Any, ...] | None,
     pair: tuple[Any, ...],
-    column: int | None,
     input: str,
     scale: str | None,
 ) -> Target:
     """Return how to query a model for the score of one class minus that of another."""
-    if len(pair) != 2 or classes is None or task is not None or column is not None:
+    if len(pair) != 2 or classes is None or task is not None:
         raise ParameterError(
             f"output is {pair!r}, which asks for the difference of two class scores; this needs two labels, a "
-            "model whose answers are scores of known classes, and neither task nor column. Type, say, "
+            "model whose answers are scores of known classes, and no task. Type, say, "
             "output=('approved', 'declined'), and for a function also classes=[...]."
         )
     first, second = (_column_of(label, classes) for label in pair)

@@ -42,7 +42,7 @@ def test_a_regressor_is_asked_for_numbers():
     asked = resolve(REGRESSOR, output="price")
     assert (asked.task, asked.classes, asked.name, output_name(asked, None)) == ("number", None, "price", "price")
     assert output_name(resolve(REGRESSOR), None) == "f(x)"
-    assert output_name(resolve(REGRESSOR, column=1), 1) == "output 1"
+    assert output_name(resolve(REGRESSOR, output=1), 1) == "output 1"
 
 
 def test_a_function_is_asked_as_it_is():
@@ -88,23 +88,18 @@ def test_a_label_is_taken_before_its_text():
     assert resolve(np.tanh, classes=[10, 1], output=1).column == 1
 
 
-def test_a_column_of_unknown_class_may_be_called_anything():
-    asked = resolve(lambda rows: rows, column=np.int64(0), output="refusal")
-    assert (asked.column, output_name(asked, 0)) == (0, "refusal")
-
-
-def test_column_and_class_must_agree():
-    assert output_name(resolve(CLASSIFIER, column=1, output="yes"), 1) == "yes"
-    with pytest.raises(ParameterError, match="which is column 1, but column is 0"):
-        resolve(CLASSIFIER, column=0, output="yes")
+def test_a_number_that_is_not_a_label_is_that_of_a_column():
+    assert resolve(CLASSIFIER, output=np.int64(1)).column == 1
+    asked = resolve(lambda rows: rows, output=0)
+    assert (asked.column, asked.name) == (0, None)
 
 
 BAD = [
     ({"model": CLASSIFIER, "output": "maybe"}, "output is 'maybe'; the model's classes are 'no', 'yes'. Pick one"),
-    ({"model": CLASSIFIER, "column": 2}, "output is 2; the model has 2 classes"),
-    ({"model": CLASSIFIER, "column": -1}, "output is -1, but it must be the number of a column"),
-    ({"model": CLASSIFIER, "column": True}, "output is True"),
-    ({"model": CLASSIFIER, "column": "1"}, "output is '1'"),
+    ({"model": CLASSIFIER, "output": 2}, "output is 2; the model has 2 classes"),
+    ({"model": CLASSIFIER, "output": -1}, "output is -1, but it must be the number of a column"),
+    ({"model": CLASSIFIER, "output": True}, "output is True"),
+    ({"model": CLASSIFIER, "output": "1"}, "output is '1'"),
     (
         {"model": CLASSIFIER, "task": "classification"},
         "task is 'classification', but it must be 'label', 'number' or None",
