@@ -312,8 +312,7 @@ class Explainer:
     def asking_through(self, wrap: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> "Explainer":
         """Return the explainer that asks ``wrap(ask)`` what this one asks ``ask``; it may join calls."""
         target, answers = self.target, self._answers
-        asks_predict = target.rule is not None and "method" in target.rule
-        if asks_predict and answers is not None and answers.rule is not None:  # the scores decide
+        if target.asks_predict and answers is not None and answers.rule is not None:  # the scores decide
             target = replace(target, ask=scores_only(target.ask), rule=None)
         other = copy.copy(self)
         other._target = replace(target, ask=wrap(target.ask))

@@ -777,7 +777,7 @@ def _answer_to(explainer: Explainer, instance: Any) -> np.ndarray:
         raise
     except Exception as error:
         raise PredictorError(failure_text(error, target.ask, original, 1)) from error
-    return answer if target.rule is None or answer.ndim < 2 else answer[:, :-1]  # the last is the class it names
+    return answer[:, :-1] if target.asks_predict and answer.ndim == 2 else answer  # the last is the class it names
 
 
 def _choose(labels: Any, top_labels: Any, outputs: np.ndarray) -> tuple[list[int], list[int] | None]:

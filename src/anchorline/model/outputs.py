@@ -26,8 +26,9 @@ class Target:
     ``classes`` are the labels of the answer's columns, or None if they are not known. ``column`` is the column
     that is explained; None stands for the class that the model predicts at the instance. ``name`` is the name of
     the output; None stands for the name of its class. ``labels`` are the only labels that an answer may hold, or
-    None if any label may come. ``rule`` is how the model itself chooses a class, in plain values; answers then
-    have one more column, with the number of the chosen class. None stands for the most probable class.
+    None if any label may come. ``rule`` is how the model itself chooses a class, in plain values: a threshold of
+    one column, or its `predict`; answers then have one more column, with the number of the chosen class. None
+    stands for the most probable class.
     ``contrast`` names all classes and the two whose scores are subtracted, in plain values; None if the answers
     are not such differences. ``known_range`` is the range of the output, if its kind determines it. ``scale`` is
     the name of the margins if a classifier is queried for them, "log-odds" or "margin", and otherwise None.
@@ -44,6 +45,11 @@ class Target:
     contrast: Mapping[str, Any] | None = None
     known_range: tuple[float, float] | None = None
     scale: str | None = None
+
+    @property
+    def asks_predict(self) -> bool:
+        """Whether the model's own `predict` is asked beside its scores."""
+        return self.rule is not None and "method" in self.rule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,14 +209,11 @@ def _with_rule(
         estimator is not model and method_of(model) != "predict_proba"
     ):
         return ask, None  # a function, or another method, such as predict_log_proba
-    deciding = with_own_decision(estimator, ask, classes_of(model) or classes)
-    if isinstance(deciding, Cutoff) and isinstance(ask, Margins):  # its threshold is one of probabilities
-        deciding = ByPredict(ask, estimator.predict, classes)
-    if deciding is None:
-        return ask, None
-    if isinstance(deciding, Cutoff):
-        return deciding, {"column": deciding.column, "threshold": deciding.threshold}
-    return deciding, {"method": "predict"}
+    rule = own_rule(estimator)
+    if rule is not None and ("method" in rule or isinstance(ask, Margins)):  # a threshold is one of probabilities
+        known = classes_of(model) or classes
+        return ByPredict(ask, estimator.predict, None if known is None else tuple(known)), {"method": "predict"}
+    return ask, rule
 
 
 def classes_of(model: Any) -> Any:
@@ -481,20 +484,6 @@ _LIBRARIES = ("lightgbm", "sklearn", "xgboost")
 
 
 @dataclass(frozen=True, slots=True)
-class Cutoff(Asking):
-    """A classifier of two classes that names the class of ``column`` if its score reaches ``threshold``."""
-
-    column: int
-    threshold: float
-
-    def __call__(self, inputs: Any) -> np.ndarray:
-        """Return the scores, and in the last column the number of the class that is named."""
-        scores = np.asarray(self.ask(inputs))
-        named = np.where(scores[:, self.column] >= self.threshold, self.column, 1 - self.column)
-        return np.column_stack([scores, named])
-
-
-@dataclass(frozen=True, slots=True)
 class ByPredict(Asking):
     """A classifier that is queried for its scores and for the class that its `predict` names.
 
@@ -531,24 +520,21 @@ class ByPredict(Asking):
         return np.array(named)
 
 
-def with_own_decision(
-    estimator: Any, scores: Callable[[Any], Any], classes: Sequence[Any] | None
-) -> Cutoff | ByPredict | None:
-    """Return how to query a classifier for its scores and its decision; None if the decision follows from scores.
+def own_rule(estimator: Any) -> dict[str, Any] | None:
+    """Return how a classifier names a class, in plain values; None if it always names the most probable one.
 
-    ``scores`` is its `predict_proba`. A threshold is read from scikit-learn's threshold classifiers, also where
-    they are the last step of a pipeline or the best estimator of a search.
+    A threshold is read from scikit-learn's threshold classifiers, also where they are the last step of a pipeline
+    or the best estimator of a search; any other classifier has to be asked by its `predict`.
     """
-    predict, inner = getattr(estimator, "predict", None), innermost(estimator)
-    if not callable(predict):
+    if not callable(getattr(estimator, "predict", None)):
         return None
+    inner = innermost(estimator)
     if _has_own_predict(estimator) and _has_own_predict(inner):
         if type(inner).__name__ in MOST_PROBABLE:
             return None
-        cutoff = _cutoff(inner)
-        if cutoff is not None:
-            return Cutoff(scores, *cutoff)
-    return ByPredict(scores, predict, None if classes is None else tuple(classes))
+        if (cutoff := _cutoff(inner)) is not None:
+            return cutoff
+    return {"method": "predict"}
 
 
 def _has_own_predict(estimator: Any) -> bool:
@@ -557,7 +543,7 @@ def _has_own_predict(estimator: Any) -> bool:
     return type(owner) is type(estimator) and type(estimator).__module__.partition(".")[0] in _LIBRARIES
 
 
-def _cutoff(estimator: Any) -> tuple[int, float] | None:
+def _cutoff(estimator: Any) -> dict[str, Any] | None:
     """Return the column and the threshold of a fitted threshold classifier that uses probabilities."""
     name, classes = type(estimator).__name__, list(getattr(estimator, "classes_", ()))
     inner = getattr(estimator, "estimator_", getattr(estimator, "estimator", None))
@@ -571,7 +557,7 @@ def _cutoff(estimator: Any) -> tuple[int, float] | None:
         threshold, positive = float(estimator.best_threshold_), estimator._curve_scorer._get_pos_label()
     else:
         return None
-    return (1 if positive is None else classes.index(positive)), threshold
+    return {"column": 1 if positive is None else classes.index(positive), "threshold": threshold}
 
 
 # ---- margins: the scores inside the link function that turns them into probabilities

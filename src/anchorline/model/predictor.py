@@ -76,10 +76,8 @@ class Questions:
                 "(n, d) array, for example `model.predict`."
             )
         self.target, self.limit, self.n_answers = target, limit, 0
-        self._asks_predict = target.rule is not None and "method" in target.rule
-        answers_name_classes = target.rule is not None and not self._asks_predict  # by a threshold of the model
-        self._rule = None if answers_name_classes else rule
-        self.asks_twice = self._asks_predict and rule is None
+        self._rule = rule if target.rule is None or target.asks_predict else Rule(**target.rule)
+        self.asks_twice = target.asks_predict and rule is None
         self.n_columns: int | None = None
         self.is_known = False  # the kind of answers, after the first one
 
@@ -101,15 +99,15 @@ class Questions:
                 "a larger number, or queries='auto'."
             )
         self.n_answers += n_rows * self.per_row
-        call = self.target.ask
-        if self._asks_predict and self._rule is not None:
+        call, target = self.target.ask, self.target
+        if target.asks_predict and self._rule is not None:
             call = scores_only(call)
-        answer = checked_answer(call, inputs, n_rows, self.target.task)
+        answer = checked_answer(call, inputs, n_rows, target.task)
         if answer.ndim == 1:
             scores = Scores(answer, None)
         elif self._rule is not None:
             scores = Scores(answer, self._rule.named(answer))
-        elif self.target.rule is None:
+        elif target.rule is None:
             scores = Scores(answer, answer.argmax(axis=1))
         else:
             scores = Scores(answer[:, :-1], answer[:, -1].astype(np.intp))

@@ -18,7 +18,7 @@ from sklearn.utils import all_estimators
 
 from anchorline.errors import PredictorOutputError
 from anchorline.explainer import Explainer
-from anchorline.model.outputs import MOST_PROBABLE, ByPredict, Cutoff, resolve, with_own_decision
+from anchorline.model.outputs import MOST_PROBABLE, ByPredict, own_rule, resolve
 from anchorline.model.predictor import Questions
 from anchorline.spaces.table import Table
 from anchorline.verify import verify
@@ -131,7 +131,7 @@ def test_a_number_of_queries_counts_both_answers():
 def test_a_threshold_is_read_and_costs_no_second_call():
     model = MODELS["fixed for the other class"].fit(FRAME, TARGET)
     target = resolve(model)
-    assert isinstance(target.ask, Cutoff)
+    assert not isinstance(target.ask, ByPredict)
     assert target.rule == {"column": 0, "threshold": 0.9}
     e = Explainer(model, Table(FRAME)).explain(0, k=2, queries=600)
     assert not e.queries.asks_twice
@@ -236,6 +236,6 @@ def test_every_classifier_of_scikit_learn_decides_as_its_predict(name, kind, n_c
 
 
 def test_common_classifiers_are_queried_once_per_row():
-    assert with_own_decision(RandomForestClassifier(), None, ["a", "b"]) is None
+    assert own_rule(RandomForestClassifier()) is None
     assert "RandomForestClassifier" in MOST_PROBABLE
-    assert isinstance(with_own_decision(MODELS["costs"], None, ["a", "b"]), ByPredict)
+    assert own_rule(MODELS["costs"]) == {"method": "predict"}
