@@ -35,6 +35,11 @@ SMALL = {"n_estimators": 6, "random_state": 0}
 QUIET = {"n_estimators": 6, "verbose": -1, "n_jobs": 1, "min_child_samples": 5}
 
 
+def compared(reading, ask, rows):
+    """Compare trees with the answers of their model to some rows."""
+    return agrees(reading, ask(rows), rows)
+
+
 def table():
     """A number with missing values, a number with few values, and a category."""
     rng = np.random.default_rng(0)
@@ -73,7 +78,7 @@ def reading_of(model, rows):
     target = resolve(model)
     reading = read(model, target)
     assert isinstance(reading, Reading), reading
-    agreement = agrees(reading, target.ask, rows)
+    agreement = compared(reading, target.ask, rows)
     assert agreement
     assert agreement.allowed < 1e-4
     return reading, target
@@ -98,7 +103,7 @@ SCIKIT = {
 def test_trees_of_scikit_learn(name):
     model = SCIKIT[name].fit(FULL, SCORE)
     reading, target = reading_of(model, FULL)
-    assert agrees(reading, target.ask, at_thresholds(FULL, reading.ensemble))
+    assert compared(reading, target.ask, at_thresholds(FULL, reading.ensemble))
 
 
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
@@ -123,7 +128,7 @@ def test_the_difference_of_two_classes_is_a_sum_of_trees_too():
     model = RandomForestClassifier(**SMALL).fit(FULL, THREE)
     target = resolve(model, output=(2, 0))
     reading = read(model, target)
-    assert agrees(reading, target.ask, FULL)
+    assert compared(reading, target.ask, FULL)
     scores = model.predict_proba(FULL)
     assert reading.evaluate(FULL).ravel() == pytest.approx(scores[:, 2] - scores[:, 0], abs=1e-12)
 
@@ -144,7 +149,7 @@ XGBOOST = {
 def test_trees_of_xgboost(name):
     model = xgboost.XGBRegressor(n_estimators=6, n_jobs=1, **XGBOOST[name]).fit(SPARSE_ZEROS, SCORE)
     reading, target = reading_of(model, SPARSE_ZEROS)
-    assert agrees(reading, target.ask, at_thresholds(SPARSE_ZEROS, reading.ensemble))
+    assert compared(reading, target.ask, at_thresholds(SPARSE_ZEROS, reading.ensemble))
 
 
 LIGHTGBM = {
@@ -163,9 +168,9 @@ def test_trees_of_lightgbm(name):
     model = lightgbm.LGBMRegressor(**{**QUIET, **LIGHTGBM[name]}).fit(SPARSE_ZEROS, SCORE)
     reading, target = reading_of(model, SPARSE_ZEROS)
     if (reading.ensemble.feature >= 0).any():
-        assert agrees(reading, target.ask, at_thresholds(SPARSE_ZEROS, reading.ensemble))
+        assert compared(reading, target.ask, at_thresholds(SPARSE_ZEROS, reading.ensemble))
     holes = SPARSE_ZEROS.mask(np.random.default_rng(2).random(FULL.shape) < 0.3)
-    assert agrees(reading, target.ask, holes)
+    assert compared(reading, target.ask, holes)
 
 
 CAT = {"iterations": 6, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
@@ -184,7 +189,7 @@ def test_trees_of_catboost(name):
     model = catboost.CatBoostRegressor(**{**CAT, **CATBOOST[name]}).fit(NUMBERS, SCORE)
     reading, target = reading_of(model, NUMBERS)
     if name != "constant":
-        assert agrees(reading, target.ask, at_thresholds(NUMBERS, reading.ensemble))
+        assert compared(reading, target.ask, at_thresholds(NUMBERS, reading.ensemble))
 
 
 def test_single_categories_of_catboost(tmp_path):
@@ -192,10 +197,10 @@ def test_single_categories_of_catboost(tmp_path):
     model = catboost.CatBoostRegressor(**CAT, one_hot_max_size=9, cat_features=["city", "floor"])
     reading, target = reading_of(model.fit(frame, SCORE), frame)
     assert reading.ensemble.categories
-    assert agrees(reading, target.ask, frame.assign(city=["p", "new"] * (N_ROWS // 2), floor=7))
+    assert compared(reading, target.ask, frame.assign(city=["p", "new"] * (N_ROWS // 2), floor=7))
     model.save_model(tmp_path / "model.cbm")
     loaded = catboost.CatBoost().load_model(tmp_path / "model.cbm")
-    assert agrees(read(loaded, resolve(loaded)), loaded.predict, frame)
+    assert compared(read(loaded, resolve(loaded)), loaded.predict, frame)
 
 
 WITH_MISSING = {
@@ -212,7 +217,7 @@ def test_missing_values_at_fit_and_only_at_predict(name):
     holes = NUMBERS.mask(np.random.default_rng(3).random(NUMBERS.shape) < 0.4)
     for training in (NUMBERS, FULL):
         reading, target = reading_of(WITH_MISSING[name].fit(training, SCORE), training)
-        assert agrees(reading, target.ask, holes)
+        assert compared(reading, target.ask, holes)
 
 
 NATIVE = {
@@ -234,14 +239,14 @@ def test_native_categories(name):
     rng, missing = np.random.default_rng(4), TABLE.copy()
     missing["city"] = TABLE.city.mask(rng.random(N_ROWS) < 0.5)
     missing["income"] = rng.permutation(TABLE.income)
-    assert agrees(reading, target.ask, missing)
+    assert compared(reading, target.ask, missing)
 
 
 @pytest.mark.parametrize("name", ["histograms", "lightgbm"])
 def test_unseen_categories(name):
     reading, target = reading_of(NATIVE[name].fit(TABLE, SCORE), TABLE)
     unseen = TABLE.assign(city=pd.Categorical(["new", "p", None, "other"] * (N_ROWS // 4)))
-    assert agrees(reading, target.ask, unseen)
+    assert compared(reading, target.ask, unseen)
 
 
 def test_categories_given_as_codes():
@@ -257,7 +262,7 @@ def test_categories_given_as_codes():
         if model is not boosted:  # XGBoost refuses categories below zero
             shift = 0.6 if model is light else 9.0  # LightGBM cuts categories to whole numbers
             strange = np.concatenate([codes - [0, 0, 2], codes + np.array([0, 0, shift])])
-            assert agrees(reading, target.ask, strange)
+            assert compared(reading, target.ask, strange)
 
 
 def encoded(final, encoder, **kwargs):
@@ -362,7 +367,7 @@ def test_margins_of_boosted_classifiers(name, labels):
     reading = read(model, target)
     assert (reading.scale, reading.n_columns) == ("margin", len(set(labels)))
     answers = target.ask(FULL)
-    assert agrees(reading, target.ask, FULL)
+    assert compared(reading, target.ask, FULL)
     for column in range(reading.n_columns):
         one = reading.column(column)
         assert one.evaluate(reading.transform(FULL)).ravel() == pytest.approx(answers[:, column], abs=1e-5)

@@ -187,7 +187,7 @@ class JoinedTrees:
 
     def _compare(self, sums: LeafSums, features: np.ndarray, outputs: np.ndarray) -> Agreement:
         same = replace(self.reading, ensemble=sums.ensemble, transform=np.asarray, is_mirrored=False)
-        return agrees(same, lambda _: outputs, features)
+        return agrees(same, outputs, features)
 
 
 def _moments(sums: LeafSums, runs: Runs, case: Case, features: np.ndarray) -> tuple[np.ndarray, float, float]:

@@ -25,23 +25,6 @@ EXACT = 2.0**53  # at and above this, different whole numbers may be the same fl
 MAX_DENSE_CELLS = 50_000_000  # cells of a sparse matrix that are expanded without asking: 400 MB of float64
 _MAX_WHOLE = 2.0**64  # above this, no column type holds whole numbers, and floats are written as 2e+20
 
-# How to convert a column of other objects to texts and to dates, in code for the table's own library.
-_CONVERT = {
-    "pandas": ("frame[{name}].astype(str)", "pandas.to_datetime(frame[{name}]{utc})"),
-    "polars": (
-        "polars.Series({name}, [str(value) for value in frame[{name}].to_list()])",
-        "polars.Series({name}, frame[{name}].to_list())",
-    ),
-    "pyarrow": (
-        "pyarrow.array([str(value) for value in table[{name}].to_pylist()])",
-        "table[{name}].cast(pyarrow.date32())",
-    ),
-    "numpy": (
-        "X[:, {position}].astype(str)",
-        "pandas.DataFrame({{{name}: pandas.to_datetime(X[:, {position}]{utc})}})",
-    ),
-}
-
 
 class Ranks(NamedTuple):
     """Categories as numbers: their distinct texts, sorted, and the place (n,) of every row's text among them."""
@@ -232,19 +215,18 @@ def read_table(X: Any) -> tuple[Any, list[str] | None]:
 def read_columns(table: Any, names: Sequence[str]) -> list[Column]:
     """Read all columns of a table from `read_table` in one pass; access by position is slow on wide frames."""
     columns = table.T if isinstance(table, np.ndarray) else table.iter_columns()
-    pairs = enumerate(zip(columns, names, strict=True))
-    return [read_values(column, name, ParameterError, position) for position, (column, name) in pairs]
+    return [read_values(column, name, ParameterError) for column, name in zip(columns, names, strict=True)]
 
 
-def read_values(values: Any, name: str, error: type[Exception], position: int = 0) -> Column:
-    """Read a single column, a 1-D array or a Series of any library; ``position`` appears in error messages."""
+def read_values(values: Any, name: str, error: type[Exception]) -> Column:
+    """Read a single column, a 1-D array or a Series of any library."""
     if isinstance(values, np.ndarray):
         if values.dtype.kind in "iufb":
             return _numeric(BOOLEAN if values.dtype.kind == "b" else NUMBER, values)
         if values.dtype.kind == "M":
             ticks = values.astype("datetime64[us]").astype(np.int64)
             return _numeric(DATE, np.where(np.isnat(values), np.nan, ticks))
-        return _column_of_objects(values.tolist(), name, error, "numpy", position)
+        return _column_of_objects(values.tolist(), name, error)
     return _column_of_series(nw.from_native(values, series_only=True), name, error)
 
 
@@ -258,8 +240,7 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
         missing = series.is_null().to_numpy()
         return categories_of((series.fill_null("") if missing.any() else series).to_list(), missing)
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # in such columns, whole numbers are categories as well
-    library = series.implementation.name.lower()
-    return _column_of_objects(series.to_list(), name, error, library, declared=declared)
+    return _column_of_objects(series.to_list(), name, error, declared)
 
 
 def row_values(series: nw.Series[Any]) -> list[Any]:
@@ -277,21 +258,17 @@ def _floats(series: nw.Series[Any]) -> ArrayLike:
         return [math.nan if value is None else float(value) for value in series.to_list()]
 
 
-def _column_of_objects(
-    values: list[Any], name: str, error: type[Exception], library: str, position: int = 0, declared: bool = False
-) -> Column:
+def _column_of_objects(values: list[Any], name: str, error: type[Exception], declared: bool = False) -> Column:
     """Read Python values: as numbers or booleans if all of them are, else as categories by their texts."""
     kinds = [kind_of(value) for value in values]
     missing = np.array([kind is None for kind in kinds], dtype=bool)
     present = {kind for kind in kinds if kind is not None}
     if not present <= {NUMBER, BOOLEAN, CATEGORY}:
         are_dates = present <= {"date", "datetime", "Timestamp"}
-        zoned = any(getattr(value, "tzinfo", None) is not None for value in values)
-        convert = _CONVERT.get(library, _CONVERT["pandas"])[are_dates]
-        code = convert.format(name=repr(name), position=position, utc=", utc=True" if zoned else "")
+        form = "a column of dates, e.g. by pandas.to_datetime" if are_dates else "texts, e.g. by str"
         raise error(
             f"Column {name!r} holds {listed(sorted(present))}; it must hold numbers, booleans or texts, or be a "
-            f"column of dates. Convert it, e.g. `{code}`, or remove it."
+            f"column of dates. Convert its values to {form}, or remove it."
         )
     try:
         if present in ({NUMBER}, {BOOLEAN}) and not declared:

@@ -190,25 +190,6 @@ class Schema:
         notes = {field.name: field.unseen(cell) for field, cell in zip(self.fields, columns, strict=True)}
         return {name: note for name, note in notes.items() if note}
 
-    def unclear(self, instance: Any) -> list[str]:
-        """Return the columns whose JSON value does not determine the value that a model receives.
-
-        In these columns, a training row has the same JSON value as this row but another value, or no training row
-        has this value and the column may hold it in several types.
-        """
-        unclear = []
-        for j, (native, read) in enumerate(zip(*self.read(instance), strict=True)):
-            column, json_text = self.columns[j], repr(plain(read, native))
-            same = column.missing if read.missing[0] else (column.values == read.values[0]) & ~column.missing
-            rows = np.flatnonzero(same)
-            others = self.natives.pick(j, rows)
-            texts = [repr(plain(column.at(row), others[i : i + 1])) for i, row in enumerate(rows.tolist())]
-            matches = [i for i, text in enumerate(texts) if text == json_text]
-            unseen = self.types[j].ambiguous and not len(rows)  # JSON does not record the type of the value
-            if unseen or {identity_for_model(others[i]) for i in matches} - {identity_for_model(native[0])}:
-                unclear.append(self.names[j])
-        return unclear
-
 
 @dataclass(frozen=True, eq=False)
 class Field:

@@ -245,10 +245,6 @@ class Table(Space):
         own |= {"held": list(self.held), "together": together, "valid": self.valid is not None}
         return super().describe(neighborhood) | own
 
-    def unclear(self, instance: Any) -> list[str]:
-        """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
-        return self.schema.unclear(instance)
-
     @cached_property
     def example_rows(self) -> np.ndarray:
         """The rows of `examples`, at most 10,000."""

@@ -289,12 +289,6 @@ def test_a_hole_alone_is_read_as_its_column_is():
     assert facts_of(table.at([None])) == [Fact("x", "x", "missing")]
 
 
-def test_a_new_object_is_unclear_from_what_is_reported():
-    table = Table(pd.DataFrame({"x": pd.Series([1, "a", "b"], dtype=object), "y": [1.0, 2.0, 3.0]}))
-    assert table.unclear(["7", 9.0]) == ["x"]
-    assert table.unclear(["a", 9.0]) == []
-
-
 TICKS = 1_577_836_800_000_000_000 + np.arange(5) * 1_000_000_007
 NANOSECONDS = {
     "pandas": pd.DataFrame({"t": TICKS.astype("M8[ns]")}),

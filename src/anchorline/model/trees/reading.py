@@ -219,7 +219,7 @@ class Agreement:
         return self.holds
 
 
-def agrees(reading: Reading, ask: Callable[[Any], Any], inputs: Any) -> Agreement:
+def agrees(reading: Reading, answers: Any, inputs: Any) -> Agreement:
     """Compare the trees with the model's own answers to some model inputs.
 
     They must be equal to 1e-9 of the range of the answers, plus the rounding of the model's own sum. A sum of T
@@ -227,20 +227,25 @@ def agrees(reading: Reading, ask: Callable[[Any], Any], inputs: Any) -> Agreemen
 
     Parameters
     ----------
-    ask
-        The model: returns (n,) or (n, columns) numbers. Further columns, such as the chosen class, are ignored.
+    answers
+        Those of the model, (n,) or (n, columns). Further columns, such as the chosen class, are ignored.
     """
-    answers = np.asarray(ask(inputs), dtype=np.float64)
+    answers = np.asarray(answers, dtype=np.float64)
     answers = answers[:, None] if answers.ndim == 1 else answers[:, : reading.n_columns]
     found = reading.evaluate(inputs)
     if found.shape != answers.shape:
         return Agreement(False, float("inf"), 0.0)
-    ensemble, difference = reading.ensemble, float(np.abs(found - answers).max())
+    difference, allowed = float(np.abs(found - answers).max()), _rounding(reading, answers)
+    return Agreement(difference <= allowed, difference, allowed)
+
+
+def _rounding(reading: Reading, answers: np.ndarray) -> float:
+    """Return by how much trees and a model with these answers (n, columns) may differ; see `agrees`."""
+    ensemble = reading.ensemble
     largest = np.maximum.reduceat(np.abs(ensemble.values).max(axis=1), ensemble.roots)  # leaf of every tree
     largest_sum = float(largest.sum() + np.abs(ensemble.base).max())
     rounding = (4 + np.sqrt(len(ensemble.roots))) * np.finfo(reading.sums_in).eps * largest_sum
-    allowed = _SHARE_OF_RANGE * float(np.ptp(answers, axis=0).max()) + rounding
-    return Agreement(bool(difference <= allowed), difference, float(allowed))
+    return float(_SHARE_OF_RANGE * float(np.ptp(answers, axis=0).max()) + rounding)
 
 
 _LINKED = 1e-6  # by how much probabilities may differ, beside the rounding of margins
@@ -293,7 +298,7 @@ def allowed_error(reading: Reading, target: Target, inputs: Any, scores: Any) ->
     if scores.named is not None and (answers.max(axis=1) > answers[np.arange(len(answers)), scores.named]).any():
         return None
     answers = answers[:, None] if answers.ndim == 1 else answers
-    allowed = agrees(reading, lambda rows: found, inputs).allowed
+    allowed = _rounding(reading, found)
     is_linked = reading.scale == "margin" and target.scale is None and target.contrast is None
     shown = _probabilities(found, reading.link) if is_linked else found
     if shown.shape != answers.shape or np.abs(shown - answers).max() > allowed + (_LINKED if is_linked else 0.0):

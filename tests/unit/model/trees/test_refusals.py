@@ -149,7 +149,7 @@ def test_a_search_without_its_best_model_is_refused():
 
 def test_a_regressor_with_its_own_objective_is_read_because_its_answers_are_sums():
     model = xgboost.XGBRegressor(objective=squared, n_estimators=3).fit(ROWS, SCORE)
-    assert agrees(read(model, resolve(model)), model.predict, ROWS)
+    assert agrees(read(model, resolve(model)), model.predict(ROWS), ROWS)
 
 
 def test_onnx_files_of_trees_are_refused_and_others_say_nothing(tmp_path):
@@ -180,14 +180,14 @@ def test_wrappers_and_subclasses_never_answer_as_the_model_inside():
     for model in (doubled, make_pipeline(StandardScaler(), doubled), changed, mixed, bagged, nested):
         assert "has a `predict` of its own" in read(model, resolve(lambda rows: rows)).reason
     assert isinstance(read(Renamed(max_depth=2).fit(ROWS, SCORE), resolve(tree)), Reading)
-    agreement = agrees(read(tree, resolve(tree)), changed.predict, ROWS)
+    agreement = agrees(read(tree, resolve(tree)), changed.predict(ROWS), ROWS)
     assert not agreement
     assert agreement.difference > agreement.allowed
 
 
 def test_answers_of_another_shape_do_not_agree():
     tree = DecisionTreeRegressor(max_depth=2).fit(ROWS, SCORE)
-    agreement = agrees(read(tree, resolve(tree)), lambda rows: np.zeros((len(rows) - 1, 1)), ROWS)
+    agreement = agrees(read(tree, resolve(tree)), np.zeros((len(ROWS) - 1, 1)), ROWS)
     assert agreement == Agreement(False, np.inf, 0.0)
 
 
