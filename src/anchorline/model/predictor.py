@@ -111,14 +111,11 @@ class Questions:
             scores = Scores(answer, answer.argmax(axis=1))
         else:
             scores = Scores(answer[:, :-1], answer[:, -1].astype(np.intp))
-        self._check_kind(scores, n_rows)
-        return scores
-
-    def _check_kind(self, scores: Scores, n_rows: int) -> None:
         n_columns = None if scores.values.ndim == 1 else scores.values.shape[1]
         if self.is_known and n_columns != self.n_columns:
             raise PredictorOutputError.wrong_shape(scores.values.shape, n_rows)
         self.n_columns, self.is_known = n_columns, True
+        return scores
 
 
 class Predictor:

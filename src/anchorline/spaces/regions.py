@@ -216,13 +216,6 @@ def _scaled(planes: np.ndarray) -> np.ndarray:
     return ((values - low) / max(high - low, 1e-300)).astype(np.float32)
 
 
-def small_copy(image: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the colors and labels of every n-th pixel, so that the longer side has at most 256."""
-    step = -(-max(labels.shape) // LARGEST)
-    start = (step - 1) // 2
-    return colors(image[start::step, start::step]), labels[start::step, start::step]
-
-
 def png_file(rgb: np.ndarray) -> bytes:
     """Return colors (h, w, 3) as a PNG file; the same colors give the same bytes on every machine."""
     height, width, _ = rgb.shape
@@ -247,9 +240,10 @@ def _stored(data: bytes) -> bytes:
 
 def recorded_picture(image: np.ndarray, labels: np.ndarray) -> list[Any]:
     """Return a small copy of an image as text, and its regions as runs: [label, length, label, length, ...]."""
-    rgb, small = small_copy(image, labels)
-    runs = np.column_stack(runs_of(small)).reshape(-1)
-    return [base64.b64encode(png_file(rgb)).decode(), runs.tolist()]
+    step = -(-max(labels.shape) // LARGEST)  # every n-th pixel, so that the longer side has at most 256
+    every = (slice((step - 1) // 2, None, step),) * 2
+    runs = np.column_stack(runs_of(labels[every])).reshape(-1)
+    return [base64.b64encode(png_file(colors(image[every]))).decode(), runs.tolist()]
 
 
 def shown_picture(recorded: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:

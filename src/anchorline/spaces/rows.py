@@ -216,7 +216,11 @@ class Field:
                 return self._level(value)
             if kind == DATE:
                 return self.natives.from_value(self.j, _date(value, self.column_type))
-            number = _number(value, self.column_type) if kind == NUMBER else _boolean(value)
+            if kind == BOOLEAN and not isinstance(value, bool) and value not in (0, 1):
+                raise InstanceError(
+                    f"{value!r} is neither true nor false; in the training table this column holds booleans."
+                )
+            number = bool(value) if kind == BOOLEAN else _number(value, self.column_type)
             return self._object(number) if self.column_type.ambiguous else self._exact(number)
         except InstanceError as error:
             raise InstanceError(f"Column {self.name!r}: {error}") from None
@@ -493,12 +497,6 @@ def _number(value: Any, column_type: ColumnType) -> Any:
     if value in (math.inf, -math.inf) or int(value) != value:
         raise InstanceError(f"{value!r} is not a whole number; this column holds whole numbers only.")
     return int(value)
-
-
-def _boolean(value: Any) -> bool:
-    if isinstance(value, bool) or value in (0, 1):
-        return bool(value)
-    raise InstanceError(f"{value!r} is neither true nor false; in the training table this column holds booleans.")
 
 
 def _date(value: Any, column_type: ColumnType) -> np.datetime64:

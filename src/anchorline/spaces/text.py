@@ -285,7 +285,7 @@ class TextNeighborhood(TwoValued):
         n_spaces = len(after) - len(after.lstrip()) if starts else 0
         inside = bool(before or place) and bool(after or 2 * place + 3 < len(self.pieces))
         joins = inside and not before[-1:].isspace() and not after[:1].isspace()
-        gap = " " if joins and is_symbol(unit) else ""
+        gap = " " if joins and _word_class(unit[0]) in ("S", "R") else ""
         return unit + after[:n_spaces], gap, after[n_spaces:]
 
     def realize_flips(self, flips: np.ndarray) -> list[str]:
@@ -403,11 +403,6 @@ def sentences(text: str) -> list[Span]:
             if piece[first - start : last - start].strip("TCI "):
                 spans.append((first, last))
     return spans
-
-
-def is_symbol(unit: str) -> bool:
-    """Return whether a unit is a symbol, such as an emoji."""
-    return _word_class(unit[0]) in ("S", "R")
 
 
 @functools.cache
