@@ -1,7 +1,20 @@
-"""Many rows on one machine, in worker processes, in threads or in this process; records come in order."""
+"""Many rows on one machine, in worker processes, in threads or in this process; records come in order.
+
+Every worker writes the number of its current row to a file, so that the rows at fault can be found after a worker
+has died. The watchdog of `faulthandler` ends a worker whose row takes too long. The watchdog is a thread in C, so
+it also works if the model hangs in C without releasing the interpreter.
+"""
 
 import contextlib
+import faulthandler
 import logging
+import os
+import pickle
+import shutil
+import signal
+import tempfile
+import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -9,37 +22,51 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.ids import rows_with_ids
-from anchorline.batch.partition import FrameRows, Work, pack_work
+from anchorline.batch.partition import FrameRows, Work, pack_work, unpack_work
 from anchorline.batch.progress import Progress, ProgressReporter
-from anchorline.batch.workers import WorkerPool, ask_table, explain_rows
-from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
+from anchorline.errors import OutputFileError, ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import Explanations, Failure, Record
 from anchorline.result.frames import index_of
 from anchorline.search.table import TableAnswers
+from anchorline.spaces.hypercube import Hypercube
 
 _log = logging.getLogger(__name__)
-_CHUNK_SECONDS = 0.25  # work per message: less costs more messages, more is lost when a worker dies
-_MAX_CHUNK_ROWS = 16
-_CHUNKS_PER_WORKER = 3  # sent and not yet collected: enough to keep workers busy, few enough to limit memory
+_ROWS_PER_LIMIT = 16  # explained here between two settings of the number of threads, which takes a millisecond
+_TASKS_PER_WORKER = 3  # sent and not yet collected: enough to keep workers busy, few enough to limit memory
 _TICK_SECONDS = 1.0
 _MAX_EARLY_DEATHS = 3  # workers that die before they start a row; more means that rows are not the cause
+_WORK, _ANSWERS = "work", "answers"  # names of the files with the packed work, and with answers about the table
+_NO_ROOM = (
+    "The workers' files in {place!r} cannot be written or read: {error}. Set TMPDIR to a folder with enough room "
+    "that is not cleaned automatically."
+)
+_ORPHAN_SECONDS = 1.0  # how often a worker checks that its parent is alive
+# Each of the many workers gets one thread; with more, they would compete for the cores.
+ONE_THREAD = dict.fromkeys(
+    [
+        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
+        *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"),
+        *("RAYON_NUM_THREADS", "LOKY_MAX_CPU_COUNT"),
+    ],
+    "1",
+)
 
 
 @dataclass
 class RunEvents:
-    """What happened during a run: restarts of workers, rows that took too long, and rows that killed a worker.
+    """What happened during a run: restarts of workers, and rows that took too long.
 
     ``threads_reason`` is the reason why threads replaced processes; None if they did not.
     """
 
     restarts: int = 0
-    timeouts: list[int] = field(default_factory=list)
-    deaths: list[int] = field(default_factory=list)
+    timeouts: int = 0
     threads_reason: str | None = None
 
 
@@ -96,16 +123,22 @@ def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) 
         return
     max_workers = -(-(len(rows) - plan.start) // work.share)  # further workers would have nothing to do
     plan = replace(plan, n_jobs=max(1, min(n_jobs, max_workers)))
-    done = plan.start
     try:
-        for place, record in _Dispatcher(rows, pack_work(work), work, plan, events).run():
-            done = place + 1
-            yield place, record
+        with contextlib.closing(_Processes(work, plan, events)) as processes:
+            for place, record in _in_order(rows, work, plan, processes.send, processes.recover):
+                plan = replace(plan, start=place + 1)
+                yield place, record
     except UnpackableError as error:
         events.threads_reason = str(error)
         caveat = ", which row_timeout cannot end" if plan.row_timeout is not None else ""
         warnings.warn(f"{error} Threads are used instead{caveat}.", RuntimeWarning, stacklevel=2)
-        yield from _in_threads(rows, work, replace(plan, start=done))
+        threads = ThreadPoolExecutor(plan.n_jobs)
+        try:
+            with one_blas_thread():
+                _wait(threads.submit(work.prepared), plan)  # not in the main thread: see `model.exits`
+                yield from _in_order(rows, work, plan, lambda task: threads.submit(_explain, work, task.rows))
+        finally:
+            threads.shutdown(cancel_futures=True)  # after an interrupt, no further row is begun
 
 
 def check_plan(plan: ExecutionPlan, work: Work) -> None:
@@ -142,7 +175,7 @@ def _check_timeout(seconds: Any, work: Work) -> None:
 
 
 def _in_process(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tuple[int, Record]]:
-    size = max(_MAX_CHUNK_ROWS, work.share)
+    size = max(_ROWS_PER_LIMIT, work.share)
     for start in range(plan.start, len(rows), size):
         chunk = rows.take(start, start + size)
         with one_blas_thread():  # set again for every chunk, because the first row may load a BLAS library
@@ -152,34 +185,41 @@ def _in_process(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tu
                 yield place, record
 
 
-def _in_threads(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tuple[int, Record]]:
-    size = work.share
-    with _thread_pool(plan.n_jobs) as threads, one_blas_thread():
-        _wait(threads.submit(work.prepared), plan)  # not in the main thread: see `model.exits`
-        window: deque[tuple[int, Future[list[Record]]]] = deque()
-        for start in range(plan.start, len(rows), size):
-            window.append((start, threads.submit(work.records, rows.take(start, start + size))))
-            if len(window) >= plan.n_jobs * _CHUNKS_PER_WORKER:
-                yield from _next_records(window, plan)
-        while window:
-            yield from _next_records(window, plan)
+@dataclass(eq=False)
+class _Task:
+    """One row, or rows that share calls, by place; ``future`` brings the records that are not ``known``."""
+
+    rows: dict[int, Any]
+    future: Future[dict[int, Record]] = field(default_factory=Future)
+    known: dict[int, Record] = field(default_factory=dict)
 
 
-@contextlib.contextmanager
-def _thread_pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Provide a pool of threads that starts no further task after an interrupt."""
-    threads = ThreadPoolExecutor(n_threads)
-    try:
-        yield threads
-    finally:
-        threads.shutdown(cancel_futures=True)
-
-
-def _next_records(
-    window: deque[tuple[int, Future[list[Record]]]], plan: ExecutionPlan
+def _in_order(
+    rows: FrameRows,
+    work: Work,
+    plan: ExecutionPlan,
+    send: Callable[[_Task], Future[dict[int, Record]]],
+    recover: Callable[[Any], None] | None = None,
 ) -> Iterator[tuple[int, Record]]:
-    start, future = window.popleft()
-    yield from enumerate(_wait(future, plan), start)
+    """Send the rows, a few tasks ahead, and yield the place and the record of each, in order."""
+    window, starts = deque[_Task](), iter(range(plan.start, len(rows), work.share))
+    while True:
+        while len(window) < plan.n_jobs * _TASKS_PER_WORKER and (start := next(starts, None)) is not None:
+            window.append(_Task(dict(enumerate(rows.take(start, start + work.share), start))))
+            window[-1].future = send(window[-1])
+        if not window:
+            return
+        try:
+            found = _wait(window[0].future, plan)
+        except BrokenProcessPool:
+            assert recover is not None
+            recover(window)
+            continue
+        yield from sorted((found | window.popleft().known).items())
+
+
+def _explain(work: Work, rows: Mapping[int, Any]) -> dict[int, Record]:
+    return dict(zip(rows, work.records([*rows.values()]), strict=True))
 
 
 def _wait(future: Future[Any], plan: ExecutionPlan) -> Any:
@@ -189,58 +229,209 @@ def _wait(future: Future[Any], plan: ExecutionPlan) -> Any:
     return future.result()
 
 
-@dataclass(eq=False)
-class _Chunk:
-    """Consecutive rows; those at the places ``sent`` were sent to a worker, whose answer is ``future``."""
+class WorkerPool:
+    """A number of worker processes with the same work; the pool is unusable after one of them dies."""
 
-    first: int
-    stop: int
-    sent: tuple[int, ...] = ()
-    future: Future[tuple[list[Record], float]] | None = None
+    def __init__(self, payload: bytes, n_workers: int, row_timeout: float | None) -> None:
+        from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415  heavy
+
+        self.n_workers, self._unfinished = n_workers, set[Future[Any]]()
+        self._folder = _make_folder(payload)
+        try:
+            self._pool = ProcessPoolExecutor(
+                n_workers,
+                initializer=start_worker,
+                initargs=(str(self._folder), row_timeout, os.getpid()),
+                env=ONE_THREAD,
+            )
+        except BaseException as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
+            raise WorkerError(
+                f"This machine cannot start worker processes: {error}. Use explain_many(n_jobs=1)."
+            ) from error
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        """Call a function in one of the workers."""
+        future: Future[Any] = self._pool.submit(function, *arguments)
+        self._unfinished.add(future)
+        future.add_done_callback(self._unfinished.discard)
+        return future
+
+    def leave(self, answers: TableAnswers | None) -> None:
+        """Leave answers about the table to the workers, who take them before their first row."""
+        if answers is not None:
+            place = self._folder / _ANSWERS
+            with contextlib.suppress(OSError):  # then every worker asks for itself
+                place.with_suffix(".new").write_bytes(pickle.dumps(answers))
+                place.with_suffix(".new").replace(place)
+
+    def rows_in_progress(self) -> dict[int, bool]:
+        """Return the places of the rows that workers were processing; True if the watchdog ended the worker."""
+        timed_out: dict[int, bool] = {}
+        for position in self._folder.glob("*.position"):
+            first, _, stop = position.read_bytes().partition(b" ")
+            trace = _read_if_present(position.with_suffix(".trace"))
+            if trace:
+                _log.info("A row took too long; the stack of its worker was:\n%s", trace)
+            timed_out |= dict.fromkeys(range(int(first or 0), int(stop or 0)), bool(trace))
+        return timed_out
+
+    def close(self) -> None:
+        """End all workers at once."""
+        if self._unfinished:  # shutting down a pool with work left may fail, so its workers are ended first
+            for process in list(self._pool._processes.values()):
+                process.terminate()
+        self._pool.shutdown(wait=True, kill_workers=not self._unfinished)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class _Dispatcher:
-    """Sends rows to a worker pool, in order; when the pool breaks, finds the row at fault and starts another."""
+class _WorkerState:
+    """The state of this worker process, which `start_worker` sets; the class itself is used, never an object."""
 
-    def __init__(
-        self, rows: FrameRows, payload: bytes, work: Work, plan: ExecutionPlan, events: RunEvents
-    ) -> None:
-        self._rows, self._payload, self._work, self._plan, self._events = rows, payload, work, plan, events
-        self._retried: dict[int, Record] = {}  # records of rows that were explained alone
-        self._n_deaths: dict[int, int] = {}  # how often a row certainly ended its worker
+    work: Work
+    folder: Path
+    startup_error: Exception | None = None
+    position: int
+    trace: BinaryIO
+    row_timeout: float | None = None
+
+
+def start_worker(folder: str, row_timeout: float | None, parent: int) -> None:
+    """Start a worker: unpack the work once, not with every row, from a file that all workers share.
+
+    ``parent`` is an argument because the parent process may be gone before this function could look it up.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # a model's prints go to standard error, because they are not results
+    place = Path(folder) / str(os.getpid())
+    _WorkerState.row_timeout, _WorkerState.folder = row_timeout, Path(folder)
+    threading.Thread(target=_end_with_parent, args=(parent, folder), daemon=True).start()
+    try:
+        _WorkerState.trace = place.with_suffix(".trace").open("wb", buffering=0)
+        _WorkerState.position = os.open(place.with_suffix(".position"), os.O_WRONLY | os.O_CREAT, 0o600)
+        _write_position(0, 0)  # reserves the disk space: later positions have the same length
+        with place.with_name(_WORK).open("rb") as file:
+            _WorkerState.work = unpack_work(file)
+        _warm_up(_WorkerState.work)
+    except FileNotFoundError:  # the folder was deleted; the parent sees one more dead worker
+        os._exit(1)
+    except OSError as error:
+        _WorkerState.startup_error = OutputFileError(_NO_ROOM.format(place=folder, error=error))
+    except Exception as error:  # raised with the first task, because an initializer must not raise
+        _WorkerState.startup_error = error
+
+
+def _warm_up(work: Work) -> None:
+    """Load now what is loaded on first use, so that it does not count as time of the first row."""
+    Explainer(lambda z: z[:, 0] / 2, Hypercube()).explain([1, 1])
+    with contextlib.suppress(Exception):  # not every space accepts a position
+        work.explainer.space.at(0)
+
+
+def _end_with_parent(parent: int, folder: str) -> None:
+    """End this worker and remove the folder once the parent process has ended, for whatever reason."""
+    while os.getppid() == parent:
+        time.sleep(_ORPHAN_SECONDS)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def ask_table() -> TableAnswers | None:
+    """Ask about the rows of the table in a worker, because a crash then ends only this worker.
+
+    The parent leaves them in a file for all workers.
+    """
+    _check_started()
+    limit = None if _WorkerState.row_timeout is None else max(60.0, 10 * _WorkerState.row_timeout)
+    with _time_limit(limit):
+        _WorkerState.work.ask_table()
+    return _WorkerState.work.explainer.table_answers(ask=False)
+
+
+def explain_rows(rows: Mapping[int, Any]) -> dict[int, Record]:
+    """Explain one row, or rows that share calls, by their places; return their records."""
+    _check_started()
+    work = _WorkerState.work
+    if work.explainer.table_answers(ask=False) is None:
+        with contextlib.suppress(FileNotFoundError):
+            work.explainer.take_answers(pickle.loads((_WorkerState.folder / _ANSWERS).read_bytes()))
+    _write_position(min(rows), max(rows) + 1)
+    with _time_limit(_WorkerState.row_timeout):
+        records = _explain(work, rows)
+    _write_position(0, 0)
+    return records
+
+
+def _check_started() -> None:
+    if _WorkerState.startup_error is not None:
+        raise _WorkerState.startup_error
+
+
+def _write_position(first: int, stop: int) -> None:
+    os.lseek(_WorkerState.position, 0, os.SEEK_SET)
+    os.write(_WorkerState.position, b"%020d %020d" % (first, stop))
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    if seconds is None:
+        yield
+        return
+    faulthandler.dump_traceback_later(seconds, exit=True, file=_WorkerState.trace)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _make_folder(payload: bytes) -> Path:
+    """Create a folder for the workers' positions and work; otherwise the work would be copied for every worker."""
+    folder = None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
+        (folder / _WORK).write_bytes(payload)
+    except BaseException as error:  # a full disk, or an interrupt
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
+        raise OutputFileError(_NO_ROOM.format(place=tempfile.gettempdir(), error=error)) from error
+    return folder
+
+
+def _read_if_present(path: Path) -> str:
+    """Return the text of a file; "" if the file was deleted."""
+    try:
+        return path.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+class _Processes:
+    """Sends rows to a pool of workers; when the pool breaks, finds the row at fault and starts another."""
+
+    def __init__(self, work: Work, plan: ExecutionPlan, events: RunEvents) -> None:
+        self._payload, self._work, self._plan, self._events = pack_work(work), work, plan, events
         self._answers: TableAnswers | None = None
+        self._n_early_deaths, self._next_place = 0, 0
         self._pool = self._new_pool(plan.n_jobs)
-        self._seconds, self._size, self._n_early_deaths = 0.0, work.share, 0
+        try:
+            self._ask_table()
+        except BaseException:
+            self.close()
+            raise
 
     def _new_pool(self, n_workers: int) -> WorkerPool:
         pool = WorkerPool(self._payload, n_workers, self._plan.row_timeout)
         pool.leave(self._answers)
         return pool
 
-    def run(self) -> Iterator[tuple[int, Record]]:
-        """Yield the place and the record of every row, in order."""
-        window: deque[_Chunk] = deque()
-        next_row, n = self._plan.start, len(self._rows)
-        try:
-            self._ask_table()
-            while window or next_row < n:
-                while next_row < n and len(window) < self._plan.n_jobs * _CHUNKS_PER_WORKER:
-                    window.append(_Chunk(next_row, min(n, next_row + self._next_size(n - next_row))))
-                    next_row = window[-1].stop
-                    self._send(window[-1])
-                records = self._result(window[0])
-                if records is None:
-                    self._recover(window)
-                    continue
-                yield from enumerate(records, window.popleft().first)
-        finally:
-            self._pool.close()
-
-    def _next_size(self, n_left: int) -> int:
-        """Return the rows of the next chunk: fewer near the end, so that workers finish at about the same time."""
-        if self._work.share > 1:
-            return self._size
-        return min(self._size, max(1, n_left // (2 * self._plan.n_jobs)))
+    def close(self) -> None:
+        """End all workers."""
+        self._pool.close()
 
     def _ask_table(self) -> None:
         """Ask about the table once, in a worker, so that a crash of the model does not end this process."""
@@ -254,101 +445,61 @@ class _Dispatcher:
             self._work.explainer.take_answers(self._answers)
         self._work.warn()
 
-    def _send(self, chunk: _Chunk) -> None:
-        with contextlib.suppress(BrokenProcessPool):  # `_result` handles a broken pool
-            chunk.future = None
-            rows = dict(enumerate(self._rows.take(chunk.first, chunk.stop), chunk.first))
-            chunk.sent = tuple(place for place in rows if place not in self._retried)
-            if chunk.sent:
-                sent_rows = [rows[place] for place in chunk.sent]
-                chunk.future = self._pool.submit(explain_rows, chunk.sent, sent_rows)
+    def send(self, task: _Task) -> Future[dict[int, Record]]:
+        """Return what will be the records of the rows of a task that are not known."""
+        unknown = {place: row for place, row in task.rows.items() if place not in task.known}
+        future = Future[dict[int, Record]]()
+        try:
+            if unknown:
+                return self._pool.submit(explain_rows, unknown)
+            future.set_result({})
+        except BrokenProcessPool as error:
+            future.set_exception(error)
+        return future
 
-    def _result(self, chunk: _Chunk) -> list[Record] | None:
-        """Return the records of the chunk; None if the pool broke."""
-        received: dict[int, Record] = {}
-        if chunk.sent:
-            if chunk.future is None:
-                return None
-            try:
-                records, seconds = _wait(chunk.future, self._plan)
-            except BrokenProcessPool:
-                return None
-            received = dict(zip(chunk.sent, records, strict=True))
-            self._adapt_size(seconds / len(records))
-            self._n_early_deaths = 0
-        places = range(chunk.first, chunk.stop)
-        return [received[place] if place in received else self._retried.pop(place) for place in places]
-
-    def _adapt_size(self, seconds_per_row: float) -> None:
-        """Choose the chunk size so that a chunk takes a fraction of a second."""
-        old = self._seconds
-        self._seconds = seconds_per_row if old == 0 else 0.8 * old + 0.2 * seconds_per_row
-        if self._work.share == 1:
-            self._size = max(1, min(_MAX_CHUNK_ROWS, int(_CHUNK_SECONDS / max(self._seconds, 1e-6))))
-
-    def _recover(self, window: deque[_Chunk]) -> None:
+    def recover(self, window: deque[_Task]) -> None:
         """Explain each row that a worker was processing alone; send the other rows again."""
-        lost = [chunk for chunk in window if not _has_result(chunk.future)]
-        places = {place for chunk in lost for place in range(chunk.first, chunk.stop)}
+        lost = [task for task in window if not task.future.done() or task.future.exception() is not None]
+        unknown = {place: task for task in lost for place in task.rows if place not in task.known}
         in_progress = sorted(self._pool.rows_in_progress().items())
-        suspects = {place: timed_out for place, timed_out in in_progress if place in places}
-        self._n_early_deaths = 0 if suspects else self._n_early_deaths + 1
+        suspects = {place: timed_out for place, timed_out in in_progress if place in unknown}
+        if suspects or self._next_place != min(window[0].rows):
+            self._n_early_deaths, self._next_place = 0, min(window[0].rows)
+        self._n_early_deaths += not suspects
         if self._n_early_deaths >= _MAX_EARLY_DEATHS:
             raise WorkerError(
                 "Worker processes die before they start a row, because memory is exhausted or something kills "
                 "them. Free memory, or use fewer workers (n_jobs)."
             )
-        is_only_suspect = len(suspects) == 1
-        for place, timed_out in suspects.items():
-            self._count_death(place, timed_out, certain=timed_out or is_only_suspect)
         _log.warning("A worker process died; rows that may have killed it: %s", list(suspects))
+        self._events.timeouts += sum(suspects.values())
         self._restart(1)
-        for place in suspects:
-            self._retry_alone(place)
+        for place, timed_out in suspects.items():
+            task, is_certain = unknown[place], timed_out or len(suspects) == 1
+            task.known[place] = self._alone(place, task.rows[place], [timed_out] if is_certain else [])
         if self._plan.n_jobs > 1:
             self._pool.close()
             self._pool = self._new_pool(self._plan.n_jobs)
-        for chunk in lost:
-            self._send(chunk)
+        for task in lost:
+            task.future = self.send(task)
 
     def _restart(self, n_workers: int) -> None:
         self._pool.close()
         self._pool = self._new_pool(n_workers)
         self._events.restarts += 1
 
-    def _count_death(self, place: int, timed_out: bool, certain: bool) -> None:
-        self._n_deaths[place] = self._n_deaths.get(place, 0) + certain
-        if timed_out:
-            self._events.timeouts.append(place)
-        elif certain:
-            self._events.deaths.append(place)
-
-    def _retry_alone(self, place: int) -> None:
-        """Explain one row in a worker of its own; give the row up after it has certainly ended two workers."""
-        while True:
-            if self._n_deaths.get(place, 0) >= 2:
-                self._retried[place] = self._death_record(place)
-                return
+    def _alone(self, place: int, row: Any, timeouts: list[bool]) -> Record:
+        """Explain one row alone; give it up after it has certainly ended two workers, each by a timeout or not."""
+        while len(timeouts) < 2:
             try:
-                future = self._pool.submit(explain_rows, (place,), self._rows.take(place, place + 1))
-                self._retried[place] = _wait(future, self._plan)[0][0]
-                return
+                record: Record = _wait(self._pool.submit(explain_rows, {place: row}), self._plan)[place]
+                return record
             except BrokenProcessPool:
-                timed_out = self._pool.rows_in_progress().get(place)
-                self._count_death(place, bool(timed_out), certain=True)
+                timeouts.append(self._pool.rows_in_progress().get(place, False))
+                self._events.timeouts += timeouts[-1]
                 self._restart(1)
-
-    def _death_record(self, place: int) -> Record:
-        kind, message = (
-            "WorkerError",
-            "The worker process of this row died twice: it was killed, ran out of memory, or crashed.",
-        )
-        if self._events.timeouts.count(place) >= 2:
-            limit = f"{self._plan.row_timeout:g}"
-            kind, message = "RowTimeout", f"The row was not explained within {limit} seconds, in two attempts."
-        row = self._rows.take(place, place + 1)[0]
-        return self._work.failed(row, kind, message)
-
-
-def _has_result(future: Future[Any] | None) -> bool:
-    return future is not None and future.done() and future.exception() is None
+        if all(timeouts):
+            message = f"The row was not explained within {self._plan.row_timeout:g} seconds, in two attempts."
+            return self._work.failed(row, "RowTimeout", message)
+        message = "The worker process of this row died twice: it was killed, ran out of memory, or crashed."
+        return self._work.failed(row, "WorkerError", message)

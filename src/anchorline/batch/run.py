@@ -138,7 +138,7 @@ def run_batch(
         failures=dict(tally.failures.most_common()),
         first_failures=tuple(tally.first),
         restarts=events.restarts,
-        timeouts=len(events.timeouts),
+        timeouts=events.timeouts,
         threads_reason=events.threads_reason,
         seconds=time.monotonic() - start,
     )

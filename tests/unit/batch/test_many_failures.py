@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from anchorline.batch import Work
-from anchorline.batch.local import ExecutionPlan, RunEvents, stream
+from anchorline.batch.local import ExecutionPlan, RunEvents, WorkerPool, stream
 from anchorline.batch.partition import rows_of
 from anchorline.batch.sharing import share_calls
-from anchorline.batch.workers import WorkerPool
 from anchorline.errors import OutputFileError, RowError
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table

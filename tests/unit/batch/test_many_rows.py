@@ -14,10 +14,9 @@ import threadpoolctl
 
 from anchorline.batch import Progress, Work, explain_partition
 from anchorline.batch.blas import one_blas_thread
-from anchorline.batch.local import effective_jobs
+from anchorline.batch.local import WorkerPool, effective_jobs
 from anchorline.batch.progress import ProgressReporter
 from anchorline.batch.sharing import SharedModel
-from anchorline.batch.workers import WorkerPool
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.spaces.hypercube import Hypercube
