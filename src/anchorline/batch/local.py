@@ -25,10 +25,9 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from anchorline.batch.blas import one_blas_thread
-from anchorline.batch.ids import rows_with_ids
-from anchorline.batch.partition import FrameRows, Work, pack_work, unpack_work
+from anchorline.batch.partition import Work, one_blas_thread, pack_work, unpack_work
 from anchorline.batch.progress import Progress, ProgressReporter
+from anchorline.batch.rows import FrameRows, rows_with_ids
 from anchorline.errors import OutputFileError, ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import Explanations, Failure, Record

@@ -4,13 +4,14 @@ import contextlib
 import hashlib
 import io
 import pickle
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from anchorline.batch.blas import one_blas_thread
+from anchorline.batch.rows import RESERVED_NAMES, check_id, rows_of
 from anchorline.batch.sharing import share_calls
 from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, UnpackableError
@@ -27,13 +28,13 @@ from anchorline.result.explanations import (
 )
 from anchorline.result.frames import clean_text, frame_in
 from anchorline.settings import RuleSettings, Settings
-from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
+from anchorline.spaces.columns import kind_of, level_of, to_narwhals
 
-RESERVED_NAMES = frozenset({"row", *COLUMNS, *RULE_COLUMNS})  # the columns of the result, in a frame and in a file
 # Further columns about what would change each decision; all are missing where nothing turns it.
 CHANGE_COLUMNS = {"change": "text", "change_facts": "number", "change_decision": "text", "change_output": "number"}
-_VALUES_PER_READ = 50_000  # a few megabytes
 SHARED_ROWS = 16  # rows whose queries go to the model in one call, with share_calls=True
+_lock = threading.Lock()
+_active_limits: list[Any] = []  # of `one_blas_thread`, one per caller inside
 PIECES_PER_CORE = 4  # of rows that come in one piece, so that cores finish at about the same time
 
 
@@ -120,6 +121,27 @@ class Work:
         with contextlib.suppress(Exception), contain_exits():
             asks = self.settings.is_auto or (self.rule is not None and self.rule.common.is_auto)
             self.explainer.table_answers(ask=asks)
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, because the last bits of a model's answers may depend on the number of threads.
+
+    When several callers overlap, the last to leave restores the original limit.
+    """
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  comes with scikit-learn
+
+    with _lock:
+        # Every caller sets the limit, because a BLAS library may have been loaded since the last one did.
+        _active_limits.append(threadpool_limits(1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            if len(_active_limits) > 1:
+                _active_limits.pop()  # the first entry stays, because it remembers the original limits
+            else:
+                _active_limits.pop().restore_original_limits()
 
 
 def _rule_settings(rule: Any, settings: Settings) -> RuleSettings | None:
@@ -248,18 +270,6 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
     return native if id is None else result.with_columns(given[id]).select(id, *work.columns).to_native()
 
 
-def check_id(id: str | None, columns: Sequence[str]) -> None:
-    """Raise `ParameterError` if ``id`` is not a column of the frame, or has the name of a column of the result."""
-    if id is None:
-        return
-    if id not in columns:
-        raise ParameterError(
-            f"id is {id!r}, but it must be the name of a column of the frame: {', '.join(map(repr, columns))}."
-        )
-    if id in RESERVED_NAMES:
-        raise ParameterError(f"id is {id!r}, the name of a column of the result. Rename your column.")
-
-
 def wrong_frame_error(frame: Any, needed: str, call: str) -> ParameterError:
     """Return the error for an engine that got a frame of another kind; ``call`` creates the right kind."""
     kind = type(frame)
@@ -267,64 +277,3 @@ def wrong_frame_error(frame: Any, needed: str, call: str) -> ParameterError:
         f"Got a {kind.__module__.partition('.')[0]} {kind.__name__}, not {needed}. Type {call}, or, to use "
         "this machine only, explainer.explain_many(frame)."
     )
-
-
-class FrameRows:
-    """Rows of a frame, array or list, in the form that the space reads, a few at a time.
-
-    `take` reads ahead, because reading one value of a column takes as long as reading a thousand.
-    """
-
-    def __init__(self, frame: Any, by_name: bool) -> None:
-        self._frame, self._by_name = frame, by_name
-        self._first, self._buffer = 0, list[Any]()
-
-    def __len__(self) -> int:
-        return len(self._frame)
-
-    def take(self, start: int, stop: int) -> list[Any]:
-        """Return the rows from ``start`` to ``stop``."""
-        stop = min(stop, len(self))
-        if not self._first <= start <= stop <= self._first + len(self._buffer):
-            n_columns = self._frame.shape[1] if hasattr(self._frame, "shape") else 1
-            read_ahead = start + _VALUES_PER_READ // max(1, n_columns)
-            self._first, self._buffer = start, self._rows(start, max(stop, read_ahead))
-        return self._buffer[start - self._first : stop - self._first]
-
-    def _rows(self, start: int, stop: int) -> list[Any]:
-        part = self._frame[start:stop]
-        if isinstance(part, np.ndarray | list | tuple):
-            return list(part)
-        columns = {str(column.name): row_values(column) for column in part.iter_columns()}  # names may be numbers
-        if self._by_name:
-            return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        return [list(values) for values in zip(*columns.values(), strict=True)]
-
-
-def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
-    """Return the rows of a pandas, Polars or Arrow frame, a 2-D array or a list of rows."""
-    instances = explainer.space.instances(frame)
-    if instances is not None:
-        return FrameRows(instances, by_name=False)
-    by_name, frame = explainer.space.schema is not None, dense(frame, ParameterError)
-    if isinstance(frame, np.ndarray):
-        if frame.ndim != 2:
-            raise ParameterError(
-                f"The array has shape {frame.shape}; it must be (n, d). For one row, use `explain`."
-            )
-        return FrameRows(frame, by_name)
-    if isinstance(frame, list | tuple):
-        return FrameRows(frame, by_name)
-    import narwhals as nw  # noqa: PLC0415  heavy
-
-    table = to_narwhals(frame, ParameterError)
-    if isinstance(table, nw.LazyFrame):
-        raise ParameterError(
-            f"Got a lazy {type(frame).__name__}, whose rows are not loaded. Collect it, or use "
-            "anchorline.batch.dask, .ray or .spark."
-        )
-    if not isinstance(table, nw.DataFrame):
-        raise ParameterError(
-            f"Got a {type(frame).__name__}. Pass a pandas, Polars or Arrow frame, a 2-D array or a list of rows."
-        )
-    return FrameRows(table, by_name)

@@ -2,14 +2,8 @@
 
 from typing import Any
 
-from anchorline.batch.partition import (
-    PIECES_PER_CORE,
-    SHARED_ROWS,
-    PackedWork,
-    Work,
-    check_id,
-    wrong_frame_error,
-)
+from anchorline.batch.partition import PIECES_PER_CORE, SHARED_ROWS, PackedWork, Work, wrong_frame_error
+from anchorline.batch.rows import check_id
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
 

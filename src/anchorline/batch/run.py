@@ -21,8 +21,9 @@ import numpy as np
 from anchorline._version import __version__
 from anchorline.batch.local import ExecutionPlan, RunEvents, check_plan, stream
 from anchorline.batch.parquet import ROWS_PER_GROUP, read_identity, read_parquet, write_parquet
-from anchorline.batch.partition import FrameRows, Work
+from anchorline.batch.partition import Work
 from anchorline.batch.progress import Progress, ProgressReporter, check_progress, format_duration
+from anchorline.batch.rows import FrameRows
 from anchorline.errors import FormatError, JournalError, OutputFileError, RowError
 from anchorline.io.files import reason_of
 from anchorline.result.explanations import Failure, Record

@@ -3,14 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from anchorline.batch.partition import (
-    PIECES_PER_CORE,
-    RESERVED_NAMES,
-    PackedWork,
-    Work,
-    check_id,
-    wrong_frame_error,
-)
+from anchorline.batch.partition import PIECES_PER_CORE, PackedWork, Work, wrong_frame_error
+from anchorline.batch.rows import RESERVED_NAMES, check_id
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 

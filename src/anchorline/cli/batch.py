@@ -15,9 +15,9 @@ import typer
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from anchorline.batch.ids import unique_ids
-from anchorline.batch.partition import CHANGE_COLUMNS, Work, rows_of
+from anchorline.batch.partition import CHANGE_COLUMNS, Work
 from anchorline.batch.progress import Progress
+from anchorline.batch.rows import rows_of, unique_ids
 from anchorline.batch.run import PARTS_SUFFIX, RunOptions, file_digest, run_batch
 from anchorline.changes.questions import NoDecisionError
 from anchorline.cli import options as opt

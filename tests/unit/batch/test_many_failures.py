@@ -13,7 +13,7 @@ import pytest
 
 from anchorline.batch import Work
 from anchorline.batch.local import ExecutionPlan, RunEvents, WorkerPool, stream
-from anchorline.batch.partition import rows_of
+from anchorline.batch.rows import rows_of
 from anchorline.batch.sharing import share_calls
 from anchorline.errors import OutputFileError, RowError
 from anchorline.explainer import Explainer

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anchorline.batch import Work
-from anchorline.batch.ids import rows_with_ids
+from anchorline.batch.rows import rows_with_ids
 from anchorline.batch.run import RunOptions, run_batch
 from anchorline.errors import JournalError, ParameterError, RowError
 from anchorline.explainer import Explainer

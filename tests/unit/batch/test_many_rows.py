@@ -13,8 +13,8 @@ import pytest
 import threadpoolctl
 
 from anchorline.batch import Progress, Work, explain_partition
-from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.local import WorkerPool, effective_jobs
+from anchorline.batch.partition import one_blas_thread
 from anchorline.batch.progress import ProgressReporter
 from anchorline.batch.sharing import SharedModel
 from anchorline.errors import ParameterError

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from anchorline.batch import Work, explain_partition
-from anchorline.batch.partition import rows_of
+from anchorline.batch.rows import rows_of
 from anchorline.batch.run import RunOptions, run_batch
 from anchorline.errors import JournalError, ParameterError
 from anchorline.result.explanations import COLUMNS, RULE_COLUMNS, RULE_FIGURES, Explanations, Failure

@@ -12,7 +12,7 @@ import pytest
 from anchorline.batch import Work
 from anchorline.batch import run as run_module
 from anchorline.batch.parquet import read_parquet
-from anchorline.batch.partition import rows_of
+from anchorline.batch.rows import rows_of
 from anchorline.batch.run import RunOptions, run_batch
 from anchorline.errors import JournalError, OutputFileError, ParameterError, RowError
 from anchorline.explainer import Explainer
