@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 
 from typer.testing import CliRunner
 
@@ -74,6 +76,14 @@ def test_help_has_examples_and_exit_codes():
     text = runner.invoke(app, ["--help"]).output
     assert all(command in text for command in (*COMMANDS, "bench"))
     assert "130  interrupted by Ctrl-C" in text
+
+
+def test_the_version_needs_no_command():
+    script = "import sys; from anchorline.cli.app import run; run(['--version']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    loaded = {*done.stdout.split()}
+    assert "anchorline.cli.app" in loaded
+    assert not loaded & {"anchorline.batch", "anchorline.cli.batch", "anchorline.explainer", "numpy"}
 
 
 def test_completion_and_version(run, run_here):

@@ -6,7 +6,6 @@ them.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import time
@@ -32,7 +31,6 @@ from anchorline.result.frames import RowIds
 PARTS_SUFFIX = ".parts"  # appended to the whole name of the result file
 _RESUME_HINT = " Finished rows are not lost. Fix the cause, then continue with resume (--resume)."
 _WRITE_SECONDS = 1.0  # finished rows that a killed process may lose
-_BLOCK = 1 << 20
 _MAX_LISTED_FAILURES = 5
 
 
@@ -360,12 +358,3 @@ def _difference(name: str, saved: Any, current: Any) -> str:
         keys = [key for key in {**saved, **current} if saved.get(key) != current.get(key)]
         return ", ".join(f"{name} {key} was {saved.get(key)!r:.40}, is {current.get(key)!r:.40}" for key in keys)
     return f"{name} was {saved!r:.40}, is {current!r:.40}"
-
-
-def file_digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 digest of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with Path(path).open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

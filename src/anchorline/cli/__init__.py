@@ -1,6 +1,6 @@
-"""The command line: one file per command, shared options, printing, progress and exit codes.
+"""The command line: its commands, shared options, printing, progress and exit codes.
 
-To add a command, write one file with one function and add one line to `app`.
+To add a command, write one file with one function and add its name to `app`.
 May import: every other room. No other room may import this one.
 """
 

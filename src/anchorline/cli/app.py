@@ -9,13 +9,15 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
-from types import FrameType, ModuleType
+from importlib import import_module
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from anchorline._version import __version__
-from anchorline.cli import batch, bench, changes, demo, doctor, explain, frontier, rule, serve, verify
 from anchorline.cli.codes import HELP, Code, code_of, root_cause
 from anchorline.cli.console import (
     State,
@@ -29,21 +31,33 @@ from anchorline.cli.console import (
 )
 from anchorline.cli.options import Debug, Verbose, parameters_of, successor_of, with_option_names
 from anchorline.errors import AnchorlineError
-from anchorline.model.predictor import contain_exits
 
-COMMANDS: dict[str, ModuleType] = {
-    "explain": explain,
-    "rule": rule,
-    "batch": batch,
-    "verify": verify,
-    "frontier": frontier,
-    "changes": changes,
-    "serve": serve,
-    "demo": demo,
-    "doctor": doctor,
+#: The commands and their modules, which are imported when the command runs or its help is shown.
+COMMANDS = {
+    **dict.fromkeys(("explain", "rule"), "answers"),
+    **{name: name for name in ("batch", "verify")},
+    **dict.fromkeys(("frontier", "changes"), "answers"),
+    **{name: name for name in ("serve", "demo", "doctor")},
 }
 
+
+class _Commands(TyperGroup):
+    """The commands, imported when they are needed, so that ``--version`` starts quickly."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*COMMANDS, "bench"]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.list_commands(ctx):
+            for each in self.list_commands(ctx):  # so that similar names can be suggested
+                self.get_command(ctx, each)
+        elif cmd_name not in self.commands:
+            self.commands[cmd_name] = _command(cmd_name)
+        return self.commands.get(cmd_name)
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="anchorline",
     help="Explain one prediction of any model by a short sum of facts that adds up exactly, and test the facts.",
     epilog=HELP,
@@ -105,6 +119,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
+        from anchorline.model.predictor import contain_exits  # noqa: PLC0415  heavy
+
         try:
             # Without contain_exits, a model that calls sys.exit(0) would end the command with a success code.
             with contain_exits(), reserve_stdout():
@@ -144,17 +160,22 @@ def report(error: BaseException) -> Code:
     return code_of(error)
 
 
-def _add_command(group: typer.Typer, command: Callable[..., Any], summary: str, examples: str) -> None:
-    example_lines = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
-    group.command(short_help=summary, epilog=f"{example_lines}\n{HELP}")(guarded(expand_option_groups(command)))
-
-
-for _name, _module in COMMANDS.items():
-    _add_command(app, getattr(_module, _name), _module.SUMMARY, _module.EXAMPLES)
-_bench_app = typer.Typer(name="bench", help=bench.SUMMARY, epilog=HELP, rich_markup_mode=None)
-for _command, (_summary, _examples) in bench.COMMANDS.items():
-    _add_command(_bench_app, _command, _summary, _examples)
-app.add_typer(_bench_app)
+def _command(name: str) -> Any:
+    """Return the command, or the group of commands, that a module of its name describes."""
+    module = import_module(f"anchorline.cli.{COMMANDS.get(name, name)}")
+    group = typer.Typer(name=name, epilog=HELP, add_completion=False, rich_markup_mode=None)
+    described: dict[Any, tuple[str, str]]
+    if name == "bench":
+        group.info.help, described = module.SUMMARY, module.COMMANDS
+    elif COMMANDS[name] == name:
+        described = {getattr(module, name): (module.SUMMARY, module.EXAMPLES)}
+    else:
+        described = {command: texts for command, texts in module.COMMANDS.items() if command.__name__ == name}
+    for command, (summary, examples) in described.items():
+        example_lines = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
+        add = group.command(short_help=summary, epilog=f"{example_lines}\n{HELP}")
+        add(guarded(expand_option_groups(command)))
+    return get_command(group)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -18,17 +18,17 @@ from rich.progress import Progress as Bar
 from anchorline.batch.partition import CHANGE_COLUMNS, Work
 from anchorline.batch.progress import Progress
 from anchorline.batch.rows import rows_of, unique_ids
-from anchorline.batch.run import PARTS_SUFFIX, RunOptions, file_digest, run_batch
+from anchorline.batch.run import PARTS_SUFFIX, RunOptions, run_batch
 from anchorline.changes.questions import NoDecisionError
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, print_message
 from anchorline.cli.inputs import (
-    CacheOptions,
+    AskedModelOptions,
     ExplainOptions,
-    ModelOptions,
     OutputOptions,
     TableOptions,
+    file_digest,
     rows_like,
 )
 from anchorline.cli.options import option
@@ -78,8 +78,7 @@ def batch(
     explain_options: ExplainOptions,
     output_options: OutputOptions,
     table_options: TableOptions,
-    model_options: ModelOptions,
-    cache_options: CacheOptions,
+    model_options: AskedModelOptions,
 ) -> Code:
     """Explain every row of a table, with checkpoints: --resume continues an interrupted batch.
 
@@ -98,7 +97,7 @@ def batch(
     if changes and given.id in CHANGE_COLUMNS:
         raise ParameterError(f"--id is {given.id!r}, the name of a column of the result. Rename your column.")
     loaded = model_options.load(model)
-    explainer = output_options.explainer(loaded, space, cache_options.open(model, loaded))
+    explainer = output_options.explainer(loaded, space, model_options.open(model, loaded))
     keywords = explain_options.keywords()
     choices = {"share_calls": given.share_calls, "changes": changes, "rule": given.rules}
     work = Work.from_keywords(explainer, **choices, **keywords)

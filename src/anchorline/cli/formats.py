@@ -3,7 +3,7 @@
 import enum
 import io
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,12 +27,13 @@ _PLUS, _MINUS = "color(32)", "color(166)"
 
 Format = enum.StrEnum("Format", ["text", "json", "html", "png"])
 _Form = TypeVar("_Form", bound=enum.StrEnum)
-_BY_SUFFIX = {"": Format.text, ".txt": Format.text, ".json": Format.json, ".jsonl": Format.json}
-_BY_SUFFIX |= {".html": Format.html, ".htm": Format.html, ".png": Format.png}
+_BY_SUFFIX = {"": "text", ".txt": "text", ".json": "json", ".jsonl": "json"}
+_BY_SUFFIX |= {".html": "html", ".htm": "html", ".png": "png"}
 
 
-def format_by_name(requested: _Form | None, out: str | None, by_suffix: Mapping[str, _Form]) -> _Form:
+def format_by_name(requested: _Form | None, out: str | None, forms: type[_Form]) -> _Form:
     """Return the requested format or, if None, the format of the file name's suffix; no suffix means text."""
+    by_suffix = {suffix: forms(name) for suffix, name in _BY_SUFFIX.items() if name in [*forms]}
     form = requested or by_suffix.get(Path(out or "").suffix.lower())
     if form is None:
         suffixes = ", ".join(filter(None, by_suffix))
@@ -46,7 +47,7 @@ def format_by_name(requested: _Form | None, out: str | None, by_suffix: Mapping[
 
 def choose_format(requested: Format | None, out: str | None, n_rows: int) -> Format:
     """Return the format for ``n_rows`` explanations."""
-    form = format_by_name(requested, out, _BY_SUFFIX)
+    form = format_by_name(requested, out, Format)
     if n_rows > 1 and form in (Format.html, Format.png) and "{row}" not in (out or ""):
         raise ParameterError(
             f"{n_rows} rows are to be explained as {form.value}, which needs one file per row. "
@@ -55,15 +56,13 @@ def choose_format(requested: Format | None, out: str | None, n_rows: int) -> For
     return form
 
 
-def render(explanation: Explanation, form: Format, *, details: bool, to_terminal: bool) -> str | bytes:
-    """Return the explanation in a format; text has bars and colors only on a terminal."""
-    if form is Format.json:
-        return explanation.to_json()
-    if form is Format.html:
-        return explanation.to_html()
-    if form is Format.png:
-        return png_bytes(explanation.plot())
-    return terminal_text(explanation, details=details) if to_terminal else plain_text(explanation, details=details)
+def render(answer: Any, form: enum.StrEnum, text: Callable[[Any], str]) -> str | bytes:
+    """Return an answer in a format; ``text`` makes its text."""
+    if form == Format.json:
+        return str(answer.to_json())
+    if form == Format.html:
+        return str(answer.to_html())
+    return png_bytes(answer.plot()) if form == Format.png else text(answer)
 
 
 def plain_text(explanation: Explanation, *, details: bool = False) -> str:

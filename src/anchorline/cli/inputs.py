@@ -214,8 +214,8 @@ class OutputOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CacheOptions:
-    """Options on where answers are kept."""
+class AskedModelOptions(ModelOptions):
+    """Options on the model that is asked, and on where its answers are kept."""
 
     cache: Annotated[
         str | None, option("A file of answers, so that the model is never asked twice.", metavar="FILE")
@@ -257,9 +257,14 @@ def _recognized(spec: str, model: Any) -> str:
     )
 
 
-def _file_key(path: str) -> str:
+def file_digest(path: str) -> str:
+    """Return the SHA-256 digest of a file, in hexadecimal."""
     with Path(path).open("rb") as file:
-        content = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _file_key(path: str) -> str:
+    content = file_digest(path)
     versions = [(name, getattr(sys.modules.get(name), "__version__", "")) for name in _RUNTIMES]
     return hashlib.sha256(repr((content, versions)).encode()).hexdigest()
 

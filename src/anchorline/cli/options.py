@@ -8,9 +8,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from anchorline.changes import find
 from anchorline.cli.console import set_debug, set_verbose
-from anchorline.settings import SUCCESSORS
 
 # Python keywords that appear in error messages, and the options of the command line that set them.
 _OPTION_OF_KEYWORD = {
@@ -83,11 +81,13 @@ def successor_of(option: str) -> str | None:
     """
     if option not in _GONE:
         return None
+    from anchorline.changes.find import SUCCESSORS as OF_CHANGES  # noqa: PLC0415  heavy
     from anchorline.explainer import _GONE as OF_EXPLAINERS  # noqa: PLC0415  heavy
+    from anchorline.settings import SUCCESSORS  # noqa: PLC0415  heavy
     from anchorline.spaces.table import _GONE as OF_TABLES  # noqa: PLC0415  heavy
 
     others = OF_EXPLAINERS | {"max_samples": "--max-queries counts all answers of the model per request"}
-    why = (others | OF_TABLES | find.SUCCESSORS | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
+    why = (others | OF_TABLES | OF_CHANGES | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
     return with_option_names(f"There is no option {option}: {why.removesuffix('.')}.")
 
 

@@ -1,7 +1,6 @@
 """The command ``anchorline serve``."""
 
 import enum
-import hashlib
 import logging
 import os
 import sys
@@ -15,7 +14,7 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.console import State, is_terminal, print_message, print_result
 from anchorline.cli.contents import CollectionOptions
-from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
+from anchorline.cli.inputs import AskedModelOptions, OutputOptions, TableOptions, file_digest
 from anchorline.cli.options import option
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.model.loaders.rows import FileModel
@@ -76,8 +75,7 @@ def serve(
     output_options: OutputOptions,
     table_options: TableOptions,
     collection_options: CollectionOptions,
-    model_options: ModelOptions,
-    cache_options: CacheOptions,
+    model_options: AskedModelOptions,
 ) -> None:
     """Serve a page on which anybody can choose a case and understand its decision, and an HTTP interface.
 
@@ -102,7 +100,7 @@ def serve(
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
     print_progress("Loading the model and the cases." if is_collection else "Loading the model and the table.")
-    parts = (collection_options, table_options, output_options, model_options, cache_options)
+    parts = (collection_options, table_options, output_options, model_options)
     explainer, default_name, truth = _demo() if given.demo else _loaded(spec, data, target, *parts)
     print_progress("Asking the model for its first answers.")
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
@@ -146,8 +144,7 @@ def _loaded(
     collection_options: CollectionOptions,
     table_options: TableOptions,
     output_options: OutputOptions,
-    model_options: ModelOptions,
-    cache_options: CacheOptions,
+    model_options: AskedModelOptions,
 ) -> tuple[Any, str, Any]:
     """Return the explainer of a model, its default name, and the true outcomes if there is a target."""
     if spec is None or (data is None and not collection_options.is_given):
@@ -158,7 +155,7 @@ def _loaded(
         space: Any = collection_options.space()
     else:
         space, truth = table_options.space_and_truth(data, target)
-    cache = cache_options.open(spec, loaded := model_options.load(spec))
+    cache = model_options.open(spec, loaded := model_options.load(spec))
     return output_options.explainer(loaded, space, cache), _model_name(spec), truth
 
 
@@ -171,8 +168,7 @@ def _digest(spec: str, model: Any) -> str | None:
     """Return the SHA-256 of a model's file; None for models that are not a file, or that need others."""
     if not Path(spec).is_file() or (isinstance(model, FileModel) and model.has_external_data):
         return None
-    with Path(spec).open("rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    return f"sha256:{file_digest(spec)}"
 
 
 def _print_link(link: str) -> None:
