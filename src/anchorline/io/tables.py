@@ -1,17 +1,21 @@
 """Tables from CSV, Parquet, Arrow and JSON-lines files, with the same content in every backend."""
 
+import contextlib
 import gzip
+import importlib
+import json
+import re
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib.util import find_spec
+from io import BytesIO
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from anchorline.errors import MissingDependencyError, ParameterError, TableFileError
-from anchorline.io import columnar
-from anchorline.io.csv_text import parse_csv, parse_rows
-from anchorline.io.json_lines import parse_json_lines
+from anchorline.errors import AnchorlineError, MissingDependencyError, ParameterError, TableFileError
+from anchorline.io.texts import check_distinct, parse_csv, parse_json_lines, parse_rows
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 MAX_BYTES = 4 * 2**30  # of content, after decompression
@@ -76,12 +80,12 @@ def read_table(
     suffix, name = _suffix(path), fspath(path)
     raw = _read_bytes(path)
     if suffix in _COLUMNAR:
-        return columnar.read(raw, _COLUMNAR[suffix], chosen_backend, columns, name)
+        return _read_columnar(raw, _COLUMNAR[suffix], chosen_backend, columns, name)
     options = {"separator": separator, "decimal": decimal} if _TEXT_PARSERS[suffix] is parse_csv else {}
     parsed = _TEXT_PARSERS[suffix](_decode(raw, name), name, **options)
-    columnar.check_selection(list(parsed), columns, name)
+    _check_selection(list(parsed), columns, name)
     chosen = parsed if columns is None else {column: parsed[column] for column in columns}
-    return columnar.build_frame(chosen, chosen_backend)
+    return _build_frame(chosen, chosen_backend)
 
 
 def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
@@ -148,3 +152,124 @@ def _read_bytes(path: str | PathLike[str]) -> bytes:
     if not raw.strip():
         raise TableFileError(f"{name!r} is empty.")
     return bytes(raw)
+
+
+def _build_frame(columns: dict[str, list[Any]], backend: str) -> Any:
+    """Return a frame of plain columns, in which None is a missing value."""
+    module = _import_backend(backend)
+    if backend == "pyarrow":
+        return module.table(columns)
+    if backend == "pandas":  # a column without values is one of numbers
+        columns = {
+            name: module.Series(values, dtype="float64") if all(value is None for value in values) else values
+            for name, values in columns.items()
+        }
+    return module.DataFrame(columns)
+
+
+def _read_columnar(raw: bytes, kind: str, backend: str, columns: Sequence[str] | None, name: str) -> Any:
+    """Return a frame from the bytes of a Parquet or Arrow file, with the same column names in every backend."""
+    _import_backend(backend)
+    with _convert_errors(f"{name!r} is not a valid {kind} file"):
+        table = _open_table(raw, kind, backend)
+    names = list(table.column_names if hasattr(table, "column_names") else table.columns)
+    check_distinct(names, name)
+    if not names or not len(table):
+        raise TableFileError(f"{name!r} has no {'rows' if names else 'columns'}.")
+    _check_selection(names, columns, name)
+    if columns is None:  # all except the index that pandas stored
+        columns = [column for column in names if not re.fullmatch(r"__index_level_\d+__", column)]
+    return _convert(table.select(list(columns)), backend, name)
+
+
+def _check_selection(names: Sequence[str], columns: Sequence[str] | None, name: str) -> None:
+    """Raise an error if a selected column is missing from the file or selected twice."""
+    missing = [column for column in columns or () if column not in names]
+    if missing:
+        raise TableFileError(f"{name!r} has no column {missing[0]!r}. It has {', '.join(map(repr, names[:20]))}.")
+    duplicates = [column for column, count in Counter(columns or ()).items() if count > 1]
+    if duplicates:
+        raise ParameterError(f"columns names {duplicates[0]!r} twice, but each name may appear once.")
+
+
+def _import_backend(package: str) -> Any:
+    """Return the module of a backend, or raise an error that names the extra to install."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise MissingDependencyError.for_package(package, "cli") from error
+
+
+@contextlib.contextmanager
+def _convert_errors(problem: str, advice: str = "") -> Iterator[None]:
+    """Raise `TableFileError` with the problem and the advice for any error of another library."""
+    try:
+        yield
+    except (AnchorlineError, MemoryError):
+        raise
+    except BaseException as error:
+        # Polars can raise a PanicException, which is not a subclass of Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        raise TableFileError(f"{problem}: {reason}. {advice}".rstrip()) from error
+
+
+def _open_table(raw: bytes, kind: str, backend: str) -> Any:
+    """Return an Arrow table, or a Polars frame if that is the backend and pyarrow is not installed."""
+    try:
+        import pyarrow.ipc  # noqa: PLC0415  heavy, and not a dependency
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError:
+        if backend != "polars":
+            raise MissingDependencyError.for_package("pyarrow", "cli") from None
+        polars = _import_backend("polars")
+        if kind == "parquet":
+            return polars.read_parquet(BytesIO(raw))
+        return (polars.read_ipc if raw.startswith(b"ARROW1") else polars.read_ipc_stream)(BytesIO(raw))
+    if kind == "parquet":
+        table = pyarrow.parquet.read_table(BytesIO(raw))
+    elif raw.startswith(b"FEA1"):
+        import pyarrow.feather  # noqa: PLC0415
+
+        table = pyarrow.feather.read_table(BytesIO(raw))
+    else:
+        open_reader = pyarrow.ipc.open_file if raw.startswith(b"ARROW1") else pyarrow.ipc.open_stream
+        table = open_reader(BytesIO(raw)).read_all()
+    table.validate(full=True)  # otherwise invalid UTF-8 raises only later, wherever the text is first read
+    return table
+
+
+def _convert(table: Any, backend: str, name: str) -> Any:
+    """Return the table in the backend; a failure raises the error of the first column that fails alone."""
+    advice = "Rewrite the file with numbers, texts, booleans and dates only."
+    try:
+        with _convert_errors(f"{name!r} cannot be read into {backend}", advice):
+            return _to_backend(table, backend, name)
+    except TableFileError:
+        for field in table.schema:
+            problem = f"{name!r}: column {field.name!r} ({field.type}) cannot be read into {backend}"
+            with _convert_errors(problem, advice):
+                _to_backend(table.select([field.name]), backend, name)
+        raise
+
+
+def _to_backend(table: Any, backend: str, name: str) -> Any:
+    if backend == "pyarrow":
+        return table
+    if backend == "polars":
+        return _import_backend("polars").DataFrame(table)
+    frame = table.replace_schema_metadata({"pandas": _pandas_metadata(table, name)}).to_pandas()
+    frame.columns = table.column_names
+    return frame
+
+
+def _pandas_metadata(table: Any, name: str) -> str:
+    """Return the column types that pandas stored, without its index and its column labels.
+
+    The stored index becomes a column like any other, and the labels become texts.
+    """
+    with _convert_errors(f"{name!r} has pandas metadata that cannot be read", "Rewrite the file."):
+        entries, names = (table.schema.pandas_metadata or {}).get("columns", []), set(table.column_names)
+        types = [entry for entry in entries if entry.get("field_name", entry.get("name")) in names]
+        return json.dumps({"columns": types, "index_columns": [], "column_indexes": []})

@@ -136,7 +136,7 @@ def test_interrupts_and_a_full_memory_are_not_the_files_fault(tmp_path, monkeypa
         def fail(*_, error=error):
             raise error
 
-        monkeypatch.setattr("anchorline.io.columnar._to_backend", fail)
+        monkeypatch.setattr("anchorline.io.tables._to_backend", fail)
         with pytest.raises(error):
             read_table(tmp_path / "a.parquet")
 

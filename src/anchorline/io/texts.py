@@ -1,16 +1,18 @@
-"""CSV text with byte-order marks, semicolons, quotes or decimal commas; an ambiguity is always reported.
+"""The columns of CSV text and of JSON lines; an ambiguity is always reported.
 
-The readers of pandas, Polars and Arrow disagree about missing values, booleans and long numbers, and none of them
+CSV may have byte-order marks, semicolons, quotes or decimal commas. The readers of pandas, Polars and Arrow
+disagree about missing values, booleans and long numbers, and none of them
 names the line of a wrong record. So Python's own splits the text, and all backends get the same columns.
 """
 
 import csv
 import io
+import json
 import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from anchorline.errors import TableFileError
@@ -102,9 +104,8 @@ def _detect_separator(text: str) -> str:
 
 
 def _check_header(header: list[str], name: str) -> None:
-    duplicates = [title for title, count in Counter(header).items() if count > 1]
     are_numbers = all(_NUMBER.fullmatch(title) or _COMMA_NUMBER.fullmatch(title) for title in header)
-    if are_numbers and (duplicates or not all(title.isdigit() for title in header)):
+    if are_numbers and (len({*header}) < len(header) or not all(title.isdigit() for title in header)):
         raise TableFileError(
             f"{name!r} has no header, because its first line holds only numbers. Add a first line with the names "
             "of the columns."
@@ -115,6 +116,12 @@ def _check_header(header: list[str], name: str) -> None:
                 f"{name!r} has no name for column {position}. Name the column in the first line, or leave it out "
                 "(`frame.to_csv(file, index=False)`)."
             )
+    check_distinct(header, name)
+
+
+def check_distinct(names: Sequence[str], name: str) -> None:
+    """Raise `TableFileError` if two columns have the same name."""
+    duplicates = [title for title, count in Counter(names).items() if count > 1]
     if duplicates:
         raise TableFileError(f"{name!r} has two columns called {duplicates[0]!r}. Rename one of them.")
 
@@ -163,3 +170,84 @@ def _match(pattern: re.Pattern[str], values: Iterable[str]) -> bool:
 def _fits_int64(integer: str) -> bool:
     """Return whether digits are a 64-bit integer; Python refuses to convert very many digits."""
     return len(integer) < 19 or (len(integer) < 99 and -_INT64 <= int(integer) < _INT64)
+
+
+def parse_json_lines(text: str, name: str) -> dict[str, list[Any]]:
+    """Return the columns of a text with one JSON object per line, with None where a name is absent or null."""
+    columns: dict[str, list[Any]] = {}
+    n_rows = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        for key, value in _parse_line(line, number, name).items():
+            if isinstance(value, (dict, list)):
+                raise TableFileError(
+                    f"{name!r}, line {number}: {key!r} is a {type(value).__name__}, but it must be a plain value. "
+                    "Flatten it."
+                )
+            if key not in columns:
+                columns[key] = [None] * n_rows
+            columns[key].append(None if value != value else value)  # noqa: PLR0124  only NaN differs from itself
+        n_rows += 1
+        for column in columns.values():
+            if len(column) < n_rows:
+                column.append(None)
+    if not columns:
+        raise TableFileError(f"{name!r} has no columns, because all of its objects are empty.")
+    return {key: _unify_types(column, key, name) for key, column in columns.items()}
+
+
+def _parse_line(line: str, number: int, name: str) -> dict[str, Any]:
+    try:
+        row = _DECODER.decode(line)
+        if "\\" in line:  # an escape can stand for half a surrogate pair, which cannot be encoded as UTF-8
+            json.dumps(row, ensure_ascii=False).encode()
+    except OverflowError as error:
+        raise TableFileError(
+            f"{name!r}, line {number}: {error} is too large a number. Write a smaller one, or a text in quotes."
+        ) from error
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise TableFileError(
+            f"{name!r}, line {number}: {half} is half a character. Write both halves, or leave it out."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise TableFileError(f"{name!r}, line {number} is not valid JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise TableFileError(
+            f"{name!r}, line {number} is a {type(row).__name__}, but it must be an object {{...}}."
+        )
+    return row
+
+
+def _finite(digits: str, to_number: Callable[[str], Any] = float) -> Any:
+    """Return digits as a number; raise an error, instead of returning infinity, if no float holds them."""
+    if math.isinf(float(digits)):
+        raise OverflowError(digits if len(digits) <= 20 else f"{digits[:20]}... ({len(digits)} characters)")
+    return to_number(digits)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("a name appears twice in one object")
+    return row
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_distinct, parse_int=lambda digits: _finite(digits, int), parse_float=_finite
+)
+
+
+def _unify_types(column: list[Any], key: str, name: str) -> list[Any]:
+    """Return the column if its values have one type; integers next to floats or missing values become floats."""
+    types = {type(value) for value in column if value is not None}
+    if types <= {int, float}:
+        huge = any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in column)
+        if types == {int} and None not in column and not huge:
+            return column
+        return [None if value is None else float(value) for value in column]
+    if len(types) > 1:
+        type_names = " and ".join(sorted(value_type.__name__ for value_type in types))
+        raise TableFileError(f"{name!r}: column {key!r} holds {type_names}, but it must hold one type.")
+    return column
