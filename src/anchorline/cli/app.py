@@ -34,10 +34,15 @@ from anchorline.errors import AnchorlineError
 
 #: The commands and their modules, which are imported when the command runs or its help is shown.
 COMMANDS = {
-    **dict.fromkeys(("explain", "rule"), "answers"),
-    **{name: name for name in ("batch", "verify")},
-    **dict.fromkeys(("frontier", "changes"), "answers"),
-    **{name: name for name in ("serve", "demo", "doctor")},
+    "explain": "answers",
+    "rule": "answers",
+    "batch": "batch",
+    "verify": "verify",
+    "frontier": "answers",
+    "changes": "answers",
+    "serve": "serve",
+    "demo": "demo",
+    "doctor": "doctor",
 }
 
 
