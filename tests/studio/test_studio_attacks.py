@@ -156,7 +156,7 @@ def test_large_bodies_are_checked_one_at_a_time_while_others_are_answered(monkey
     """Before, six clients that sent bodies of 60,000 values delayed others from 0.04 to 8 seconds."""
     running, most = [0], [0]
 
-    def check(body, max_depth):
+    def check(body):
         running[0] += 1
         most[0] = max(most[0], running[0])
         time.sleep(0.05)

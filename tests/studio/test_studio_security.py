@@ -196,7 +196,7 @@ def seconds_to_check(body):
     for _ in range(5):
         start = time.thread_time()
         with contextlib.suppress(Problem):
-            check_json(body, 32)
+            check_json(body)
         durations.append(time.thread_time() - start)
     return min(durations)
 
@@ -229,9 +229,14 @@ def test_eight_times_the_body_takes_eight_times_the_time(head, unit):
 
 def test_a_string_without_an_end_hides_no_nesting():
     for body in (b"[" * 40 + b'"', b'["\\"",' + b"[" * 40, b'["a\\\\",' + b"[" * 40):
-        with pytest.raises(Problem, match="nested more than 32 levels deep"):
-            check_json(body, 32)
-    check_json(b'["' + b"[" * 40 + b'\\"' + b"[" * 40 + b'"]', 32)
+        with pytest.raises(Problem, match="not valid JSON"):
+            check_json(body)
+    for depth in (33, 40, 5000):
+        for body in (b"[" * depth + b"1" + b"]" * depth, b'{"a":' * depth + b'""' + b"}" * depth):
+            with pytest.raises(Problem, match="nested more than 32 levels deep"):
+                check_json(body)
+    check_json(b'{"a":[' * 16 + b"1" + b"]}" * 16)
+    check_json(b'["' + b"[" * 40 + b'\\"' + b"[" * 40 + b'"]')
 
 
 def test_a_row_is_refused_at_its_first_wrong_value():

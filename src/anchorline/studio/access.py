@@ -83,20 +83,20 @@ def host_name(host: str) -> str | None:
 
 def is_address(host: str | None) -> bool:
     """Return whether a Host header is an address, which no DNS entry of an attacker can point elsewhere."""
-    try:
-        return ipaddress.ip_address(host_name(host or "") or "").version > 0
-    except ValueError:
-        return False
+    return _address_of(host_name(host or "")) is not None
 
 
 def is_loopback(host: str) -> bool:
     """Return whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
+    address = _address_of(host.strip("[]"))
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address_of(text: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(text or "")
     except ValueError:
-        return False
+        return None
 
 
 def _is_equal(text: str, secret: str) -> bool:
@@ -146,11 +146,8 @@ class Proxy:
 
     def is_sender(self, client: Any) -> bool:
         """Return whether a connection comes from the proxy; ``client`` is the ASGI pair of address and port."""
-        if self.network is None or not client:
-            return False
-        try:
-            address = ipaddress.ip_address(str(client[0]))
-        except ValueError:
+        address = _address_of(client[0]) if client else None
+        if self.network is None or address is None:
             return False
         return address in ipaddress.ip_network(self.network, strict=False)
 
@@ -178,8 +175,8 @@ class StudioLimits:
     max_queries
         Maximum number of answers of the model per explanation, rule, and search for changes. Below 20,000, the
         model is not asked about the rows of the table either.
-    max_body, max_depth
-        Maximum number of bytes and of nesting levels per request body.
+    max_body
+        Maximum number of bytes per request body.
     queue, workers
         Maximum number of jobs that wait, and number of threads that run jobs.
     timeout
@@ -194,7 +191,6 @@ class StudioLimits:
 
     max_queries: int = 20_000
     max_body: int = 1_000_000
-    max_depth: int = 32
     queue: int = 64
     workers: int = 2
     timeout: float = 60.0

@@ -48,10 +48,7 @@ _LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which th
 _MAX_FORM = 4096  # bytes of a login, which needs no token; a megabyte of fields would take a tenth of a second
 _MAX_LARGE = 16  # large bodies that wait to be checked
 _REST = 2.0  # for each second of checking large bodies, seconds without
-# The pattern skips strings, so that brackets inside them do not count. An unterminated string extends to the end
-# of the body. Possessive quantifiers (*+, ++) prevent backtracking, which would take quadratic time because every
-# quote inside an unterminated string would be tried as the start of another string.
-_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_MAX_DEPTH = 32  # levels of a JSON body
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -189,7 +186,7 @@ class Guard:
     async def _check(self, body: bytes) -> None:
         """Check a JSON body; large ones in a thread and one at a time, so that many of them stop nobody."""
         if len(body) < _LARGE:
-            check_json(body, self._limits.max_depth)
+            check_json(body)
             return
         if self._n_large >= _MAX_LARGE:
             raise Problem(429, "Too many large requests arrive at once. Try again later.", retry_after=5)
@@ -198,7 +195,7 @@ class Guard:
             async with self._large:
                 start = time.perf_counter()
                 try:
-                    await asyncio.to_thread(check_json, body, self._limits.max_depth)
+                    await asyncio.to_thread(check_json, body)
                 finally:
                     await asyncio.sleep(_REST * (time.perf_counter() - start))
         finally:
@@ -254,12 +251,11 @@ class _Reply:
             await problem.response(self.request_id)(scope, receive, self.send)
 
 
-def check_json(body: bytes, max_depth: int) -> None:
-    """Raise `Problem` 400 unless the body is valid JSON of depth at most ``max_depth``.
+def check_json(body: bytes) -> None:
+    """Raise `Problem` 400 unless the body is valid JSON of limited depth.
 
     Numbers must be finite, keys must be unique within their object, and texts must be valid Unicode.
     """
-    _check_depth(body, max_depth)
     try:
         content = json.loads(
             body.decode("utf-8"),
@@ -269,21 +265,22 @@ def check_json(body: bytes, max_depth: int) -> None:
         )
         if _SURROGATE.search(body):
             json.dumps(content, ensure_ascii=False).encode()  # raises for a lone surrogate
+        is_deep = _depth(content) > _MAX_DEPTH
     except UnicodeError:
         raise Problem(400, "The body is not valid UTF-8. Send JSON encoded as UTF-8.") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        is_deep = True
+    except ValueError as error:
         raise Problem(400, f"The body is not valid JSON: {error}") from None
+    if is_deep:
+        raise Problem(400, f"The body is nested more than {_MAX_DEPTH} levels deep.")
 
 
-def _check_depth(body: bytes, max_depth: int) -> None:
-    depth = 0
-    for token in _TOKENS.finditer(body):
-        if token[0] in (b"[", b"{"):
-            depth += 1
-            if depth > max_depth:
-                raise Problem(400, f"The body is nested more than {max_depth} levels deep.")
-        elif token[0] in (b"]", b"}"):
-            depth -= 1
+def _depth(content: Any) -> int:
+    """Return the number of lists and objects around the innermost value."""
+    if not isinstance(content, dict | list):
+        return 0
+    return 1 + max(map(_depth, content.values() if isinstance(content, dict) else content), default=0)
 
 
 def _refuse_constant(text: str) -> NoReturn:

@@ -6,6 +6,7 @@ value, column name or answer must contain. Quotes keep spaces: ``purpose="new ca
 
 import re
 from collections.abc import Callable
+from operator import eq, ge, gt, le, lt
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[ t](\d\d)(?::(\d\d)(?::(\d\d
 _PRINTED_DIGITS = 6  # significant digits of a number as the page shows it
 _EXACT = 2.0**53
 
+_ORDERS = {">": gt, ">=": ge, "<": lt, "<=": le, "=": eq}  # of texts; numbers among them are not compared as such
 Compare = Callable[[np.ndarray, float, float], np.ndarray]
 # Each one compares values with the first and the last number that a typed number may stand for.
 _OPERATORS: dict[str, Compare] = {
@@ -33,30 +35,13 @@ _OPERATORS: dict[str, Compare] = {
 }
 
 
-class Levels:
-    """A column of texts as codes and distinct lower-case texts."""
-
-    def __init__(self, column: Column) -> None:
-        texts: dict[str, int] = {}
-        values, missing = column.values.tolist(), column.missing.tolist()
-        self.codes = np.fromiter(
-            (
-                -1 if is_missing else texts.setdefault(text_of(value, column.kind).lower(), len(texts))
-                for value, is_missing in zip(values, missing, strict=True)
-            ),
-            dtype=np.int32,
-            count=len(values),
-        )
-        self.texts = list(texts)
-
-
 class Search:
     """Searches in columns, whose rows are in the schema's order; ``exact(j, row)`` is a value with all digits."""
 
     def __init__(self, names: list[str], columns: list[Column], exact: Callable[[int, int], Any]) -> None:
         self._names, self._columns, self._exact = names, columns, exact
         self._by_name = {name.lower(): j for j, name in enumerate(names)}
-        self._levels: dict[int, Levels] = {}
+        self._levels: dict[int, tuple[list[str], np.ndarray]] = {}
 
     def mask(self, word: str, answer_mask: Callable[[str, str], np.ndarray]) -> np.ndarray:
         """Return which rows match one word; ``answer_mask(operator, text)`` returns it for answers."""
@@ -92,13 +77,11 @@ class Search:
 
     def _compare_levels(self, j: int, operator: str, text: str) -> np.ndarray:
         """Compare texts; ``=`` means the whole text, or its beginning if no text is equal."""
-        levels = self._levels_of(j)
-        if operator == "=":
-            chosen = [level == text for level in levels.texts]
-            chosen = chosen if any(chosen) else [bool(text) and level.startswith(text) for level in levels.texts]
-        else:
-            chosen = [compare_texts(level, operator, text) for level in levels.texts]
-        return np.append(np.array(chosen, dtype=bool), False)[levels.codes]  # code -1 is missing: the last one
+        levels, codes = self._levels_of(j)
+        chosen = [_ORDERS[operator](level, text) for level in levels]
+        if operator == "=" and not any(chosen):
+            chosen = [bool(text) and level.startswith(text) for level in levels]
+        return np.array([*chosen, False], dtype=bool)[codes]  # code -1 is missing: the last one
 
     def _compare_numbers(self, j: int, operator: str, text: str) -> np.ndarray:
         column = self._columns[j]
@@ -115,15 +98,20 @@ class Search:
         """Return the rows whose value contains a text; a number must be equal to a typed number."""
         column = self._columns[j]
         if column.kind in (CATEGORY, BOOLEAN):
-            levels = self._levels_of(j)
-            found = np.array([text in level for level in levels.texts] + [False], dtype=bool)[levels.codes]
+            levels, codes = self._levels_of(j)
+            found = np.array([*(text in level for level in levels), False], dtype=bool)[codes]
         else:
             found = self._compare_numbers(j, "=", text)
         return found | column.missing if text in "missing" and len(text) > 2 else found
 
-    def _levels_of(self, j: int) -> Levels:
+    def _levels_of(self, j: int) -> tuple[list[str], np.ndarray]:
+        """Return the distinct lower-case texts of a column, and the code of the one in each row; -1 if missing."""
         if j not in self._levels:
-            self._levels[j] = Levels(self._columns[j])
+            column, texts = self._columns[j], dict[str, int]()
+            values, codes = column.values.tolist(), np.full(len(column.missing), -1, dtype=np.int32)
+            for i in np.flatnonzero(~column.missing).tolist():
+                codes[i] = texts.setdefault(text_of(values[i], column.kind).lower(), len(texts))
+            self._levels[j] = list(texts), codes
         return self._levels[j]
 
 
@@ -136,11 +124,6 @@ def compare_numbers(values: np.ndarray, operator: str, ends: tuple[float, float]
     """Return which values stand in an order to a typed number, which stands for all numbers between ``ends``."""
     with np.errstate(invalid="ignore"):
         return np.asarray(_OPERATORS[operator](values, *ends))
-
-
-def compare_texts(text: str, operator: str, other: str) -> bool:
-    """Return whether a text stands in an order to another one; numbers do not have their numerical order."""
-    return {">": text > other, ">=": text >= other, "<": text < other, "<=": text <= other}.get(operator, False)
 
 
 def number_range(text: str) -> tuple[float, float] | None:

@@ -9,8 +9,7 @@ import signal
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import h11
@@ -19,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.studio.access import Proxy, StudioLimits, is_loopback
+from anchorline.studio.access import is_loopback
 from anchorline.studio.app import LOOPBACK, Studio
 from anchorline.studio.guard import refuse_connection
 from anchorline.studio.problems import MEDIA_TYPE, Problem
@@ -211,18 +210,13 @@ def prepare(
     explainer: Explainer,
     *,
     on_ready: Callable[[str], None],
-    name: str = "model",
     host: str = "127.0.0.1",
     port: int = PORT,
     with_token: bool = True,
     allow_hosts: frozenset[str] = frozenset(),
-    limits: StudioLimits | None = None,
-    proxy: Proxy | None = None,
-    audit_log: Path | None = None,
-    truth: tuple[str, Sequence[Any]] | None = None,
-    fingerprint: str | None = None,
+    **options: Any,
 ) -> StudioServer:
-    """Return a server that listens, and that answers once `run` is called.
+    """Return a server that listens, and that answers once `run` is called; see `Studio` for the other options.
 
     Parameters
     ----------
@@ -230,24 +224,12 @@ def prepare(
         A model and a `Table`, or `Contents`.
     on_ready
         Called once with the link, when the server answers requests.
-    name
-        Name of the model.
     host, port
         Address to listen on; port 0 selects a free port.
     with_token
         Whether requests need a token: that of the variable ANCHORLINE_STUDIO_TOKEN, else a random one.
     allow_hosts
         Host names of this server in addition to ``host``.
-    limits
-        Limits of requests, queue and cache.
-    proxy
-        The reverse proxy in front of the server.
-    audit_log
-        File to which one line per request about a case is appended.
-    truth
-        What the model predicts, as it turned out: the name of this column, and one value per case.
-    fingerprint
-        What identifies the model in reports, such as the digest of its file.
     """
     token = token_from_environment() if with_token else None
     if token is None and not is_loopback(host):
@@ -258,16 +240,12 @@ def prepare(
     is_wildcard = host in ("0.0.0.0", "::")
     loopback_names = LOOPBACK if is_wildcard or is_loopback(host) else frozenset()
     hosts = loopback_names | {host} | allow_hosts
-    options: dict[str, Any] = {
-        "limits": limits,
-        "proxy": proxy,
-        "audit_log": audit_log,
-        "truth": truth,
-        "fingerprint": fingerprint,
-    }
-    studio = Studio(explainer, name=name, token=token, hosts=hosts, **options)
+    studio = Studio(explainer, token=token, hosts=hosts, **options)
     listener = bind(host, port)
-    return StudioServer(studio, listener, studio_link(host, listener.getsockname()[1], token), on_ready)
+    reachable = "127.0.0.1" if is_wildcard else host
+    reachable = f"[{reachable}]" if ":" in reachable else reachable
+    query = f"?token={token}" if token else ""
+    return StudioServer(studio, listener, f"http://{reachable}:{listener.getsockname()[1]}/{query}", on_ready)
 
 
 def token_from_environment() -> str:
@@ -300,10 +278,3 @@ def bind(host: str, port: int) -> socket.socket:
             f"The server cannot listen on {host}, port {port}: {reason}. Use --port 0 to select a free port."
         ) from error
     return listener
-
-
-def studio_link(host: str, port: int, token: str | None) -> str:
-    """Return the address to open in a browser, which includes the token."""
-    reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    reachable = f"[{reachable}]" if ":" in reachable else reachable
-    return f"http://{reachable}:{port}/" + (f"?token={token}" if token else "")

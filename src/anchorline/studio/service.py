@@ -4,7 +4,6 @@ Methods with a request run in a thread of the job queue. The model is queried by
 only while a client waits.
 """
 
-import contextlib
 import copy
 import json
 import threading
@@ -46,8 +45,17 @@ from anchorline.studio.schemas import (
 )
 from anchorline.studio.views import changes_view, explanation_view, rule_view, summary_view, table_of
 from anchorline.verify import verify
+from anchorline.verify.check import read_result
 
 Built = TypeVar("Built", Explanation, Rule)
+# What the settings of a result may ask of its verification.
+_MOST = {
+    "k": MAX_FACTS,
+    "alternatives": MAX_ALTERNATIVES,
+    "n": MAX_CHANGES,
+    "max_values": 1000,
+    "n_measure": 1000,
+}
 _MAX_EXPLANATIONS = 64  # and rules, in memory; a few kilobytes each
 
 
@@ -314,21 +322,13 @@ class ExplanationService:
 
     def _check_effort(self, text: str) -> None:
         """Raise `Problem` 422 if the settings exceed the limits, because anybody can seal an explanation."""
-        settings: Any = {}
-        bounds: dict[str, int] = {}
-        with contextlib.suppress(FormatError):  # `verify` reports what is wrong with the format
-            settings, bounds = (
-                Explanation.from_json(text).settings,
-                {"k": MAX_FACTS, "alternatives": MAX_ALTERNATIVES},
-            )
-        with contextlib.suppress(FormatError):
-            settings = Changes.from_json(text).settings
-            bounds = {"k": MAX_FACTS, "n": MAX_CHANGES, "max_values": 1000, "n_measure": 1000}
-        with contextlib.suppress(FormatError):
-            settings, bounds = Rule.from_json(text).settings, {"k": MAX_FACTS}
-        asked = {name: settings[name] for name in (*bounds, "queries") if settings.get(name) is not None}
+        try:
+            settings: Any = read_result(text).settings
+        except FormatError:
+            return  # `verify` reports what is wrong with the format
+        bounds = _MOST | {"queries": self._limits.max_queries}
+        asked = {name: settings[name] for name in bounds if settings.get(name) is not None}
         asked |= {"queries": MOST_QUERIES} if asked.get("queries") == "auto" else {}
-        bounds["queries"] = self._limits.max_queries
         excessive = [name for name, value in asked.items() if type(value) is not int or value > bounds[name]]
         if excessive:
             detail = f"Recomputing the explanation exceeds the limits of this server ({', '.join(excessive)})."
