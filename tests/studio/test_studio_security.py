@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import logging
+import pathlib
 import socket
 import time
 from dataclasses import replace
@@ -301,7 +302,9 @@ def test_every_answer_has_the_headers(client, stranger):
 
 
 def test_the_pages_files_ask_nobody_else(client):
-    for name in ("index.html", "landing.html", "style.css", "app.js", "dom.js", "whatif.js", "icon.svg"):
+    names = [file.name for file in (pathlib.Path(studio_server.__file__).parent / "static").iterdir()]
+    assert {"index.html", "landing.html", "style.css", "app.js", "icon.svg"} < {*names}
+    for name in names:
         text = client.get(f"/static/{name}").text.replace("http://www.w3.org/2000/svg", "")
         assert "http://" not in text
         assert "https://" not in text

@@ -1,17 +1,9 @@
 // The page: its state is stored in the address, and its sentences and numbers are the server's.
 
-import { ServerError, get, post, postJson, save } from "./api.js";
-import { Cases } from "./cases.js";
-import { Changes } from "./changes.js";
-import { compare } from "./compare.js";
-import { drawContent } from "./content.js";
-import { announce, byId, fill, h, isolate } from "./dom.js";
-import { count, percent, truthText, valueText } from "./format.js";
-import { Overview } from "./overview.js";
-import { Rule } from "./rule.js";
-import { waterfall } from "./waterfall.js";
-import * as urlState from "./state.js";
-import { WhatIf } from "./whatif.js";
+import { ServerError, announce, byId, count, fill, get, h, isolate, percent, post, postJson, save, truthText, valueText } from "./base.js";
+import { Changes, Rule, WhatIf } from "./cards.js";
+import { Cases, Overview } from "./cases.js";
+import { compare, drawContent, waterfall } from "./sum.js";
 
 const SETTLE_TIME = 250; // milliseconds without a change of a slider before the page asks
 const SIGNS = { explained: "\u2713", partly_explained: "\u2248", not_explained: "\u2717", robust: "\u2261", undecided: "?" };
@@ -19,7 +11,65 @@ const HINTS = {
   texts: ["Take out words, or type another text.", "The fewest words that turn the decision when they are taken out.", "The fewest words with which altered copies keep the model\u2019s answer."],
   images: ["Hide regions.", "The fewest regions that turn the decision when they are hidden.", "The fewest regions with which altered copies keep the model\u2019s answer."],
 };
-const state = urlState.read();
+
+// The state of the page, stored in the address, so that a link reproduces the view.
+
+const parseWhole = (text, fallback) => (/^\d{1,15}$/.test(text ?? "") ? Number(text) : fallback);
+
+function parseJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+const isValues = (content) => content !== null && typeof content === "object" && !Array.isArray(content);
+
+function readAddress() {
+  const query = new URLSearchParams(location.search);
+  const sigma = Number(query.get("sigma") ?? NaN);
+  const [edits, broken, ownRow] = ["edits", "broken", "row"].map((name) => parseJson(query.get(name)));
+  return {
+    case: parseWhole(query.get("case"), 0),
+    k: parseWhole(query.get("k"), null),
+    sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 ? sigma : 1,
+    view: query.get("view") === "all" ? "all" : "case",
+    compare: parseWhole(query.get("compare"), null),
+    output: query.get("output"),
+    row: isValues(ownRow) ? ownRow : null,
+    search: query.get("search") ?? "",
+    sort: ["high", "low"].includes(query.get("sort")) ? query.get("sort") : "position",
+    edits: isValues(edits) ? edits : {},
+    broken: Array.isArray(broken) ? broken.filter((name) => typeof name === "string") : [],
+  };
+}
+
+// Addresses have a limited length, so that the values of a very long case are not part of it.
+const MAX_ROW = 24_000;
+const isTooLong = (state) => state.row !== null && encodeURIComponent(JSON.stringify(state.row)).length > MAX_ROW;
+
+function address(state) {
+  const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
+  if (state.view === "all") query.set("view", "all");
+  if (state.compare !== null) query.set("compare", state.compare);
+  if (state.output !== null) query.set("output", state.output);
+  if (state.row !== null && !isTooLong(state)) query.set("row", JSON.stringify(state.row));
+  if (state.search) query.set("search", state.search);
+  if (state.sort !== "position") query.set("sort", state.sort);
+  if (Object.keys(state.edits).length) query.set("edits", JSON.stringify(state.edits));
+  if (state.broken.length) query.set("broken", JSON.stringify(state.broken));
+  return `${location.pathname}?${query}`;
+}
+
+function writeAddress(state, isNewCase) {
+  const url = address(state);
+  if (url === location.pathname + location.search) return;
+  if (isNewCase) history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
+}
+
+const state = readAddress();
 let about, cases, whatIf, rule, changes, overview;
 let current = { view: null, row: null, answer: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
@@ -92,7 +142,7 @@ async function openCase(position, isNew = true, ownRow = null) {
   state.case = position;
   if (isNew) Object.assign(state, { edits: {}, broken: [], row: ownRow });
   current.accepted = null;
-  urlState.write(state, isNew);
+  writeAddress(state, isNew);
   byId("main").setAttribute("aria-busy", "true");
   byId("error").hidden = true;
   cases.mark(isNewCase() ? null : position);
@@ -148,7 +198,7 @@ async function refuseEdits(error) {
   if (!whatIf.refuse(error.message)) showError(error);
   const accepted = current.accepted ?? { edits: {}, broken: [] };
   Object.assign(state, accepted.edits === state.edits ? { edits: {}, broken: [] } : accepted);
-  urlState.write(state);
+  writeAddress(state);
   await loadWhatIf();
 }
 
@@ -169,13 +219,13 @@ async function loadComparison() {
 function setCompare(position) {
   byId("error").hidden = true;
   state.compare = position;
-  urlState.write(state);
+  writeAddress(state);
   showErrors(loadComparison().then(() => position !== null && byId("compare-title").scrollIntoView({ block: "start" })));
 }
 
 function setOutput(output) {
   state.output = output;
-  urlState.write(state);
+  writeAddress(state);
   cases.output = output;
   if (byId("sort").value !== "position") cases.restart();
   showErrors(openCase(state.case, false));
@@ -183,7 +233,7 @@ function setOutput(output) {
 
 function move(change) {
   Object.assign(state, change);
-  urlState.write(state);
+  writeAddress(state);
   drawSliders();
   byId("answer").classList.add("stale");
   clearTimeout(settling);
@@ -200,12 +250,12 @@ async function download(format) {
 }
 
 async function copyLink() {
-  const link = location.origin + urlState.address(state);
+  const link = location.origin + address(state);
   const says = (text) => {
     byId("copy-link").textContent = text;
     setTimeout(() => { byId("copy-link").textContent = "Copy link"; }, 1500);
   };
-  if (urlState.isTooLong(state)) return says("Too long");
+  if (isTooLong(state)) return says("Too long");
   try {
     await navigator.clipboard.writeText(link);
     announce("The link was copied. It contains no token.");
@@ -222,7 +272,7 @@ function showView(view, isUserAction = true) {
   byId("overview").hidden = !isAll;
   byId("case-view").hidden = isAll;
   byId("view").textContent = isAll ? "One case" : "All cases";
-  if (isUserAction) urlState.write(state, true);
+  if (isUserAction) writeAddress(state, true);
   if (!isAll) return overview.stop();
   document.title = "All cases - anchorline Studio";
   return overview.load(cases.search, settings());
@@ -265,7 +315,7 @@ function wire() {
     }
   });
   window.addEventListener("popstate", () => {
-    Object.assign(state, urlState.read());
+    Object.assign(state, readAddress());
     state.k ??= about.k;
     current.answer = null;
     showView(state.view, false);
@@ -276,7 +326,7 @@ function wire() {
 function edit(edits, broken) {
   byId("error").hidden = true;
   Object.assign(state, { edits, broken });
-  urlState.write(state);
+  writeAddress(state);
   showErrors(loadWhatIf());
 }
 
@@ -336,7 +386,7 @@ async function start() {
   cases.changed = () => {
     const isOther = state.search !== cases.search;
     Object.assign(state, { search: cases.search, sort: byId("sort").value });
-    urlState.write(state);
+    writeAddress(state);
     if (state.view === "all" && isOther) showView("all", false);
   };
   overview = new Overview(byId("overview"), { open, onError: showError });

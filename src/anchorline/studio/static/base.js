@@ -1,0 +1,109 @@
+// What every card of the page uses: elements, printed values, and calls of the server.
+
+// Builds DOM elements. Text from data is always inserted as text, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function applyStyles(node, settings) {
+  for (const [name, value] of Object.entries(settings)) node.style.setProperty(name, value);
+}
+
+function assemble(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "style") applyStyles(node, value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export const h = (tag, attributes, ...children) => assemble(document.createElement(tag), attributes, children);
+export const s = (tag, attributes, ...children) => assemble(document.createElementNS(SVG, tag), attributes, children);
+export const byId = (id) => document.getElementById(id);
+export const fill = (node, ...children) => node.replaceChildren(...children.flat(Infinity).filter(Boolean));
+
+// Isolates text from data, so that its writing direction does not affect the text around it.
+export const isolate = (text) => h("bdi", null, text);
+
+export function announce(text) {
+  byId("status").textContent = text;
+}
+
+// Formats numbers and dates for people. The numbers of an explanation come printed from the server.
+
+export const withMinusSign = (number) => String(number).replace("-", "\u2212");
+export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)}%`;
+export const count = (number) => number.toLocaleString("en");
+
+export function shortNumber(value, digits = 4) {
+  if (!Number.isFinite(value)) return "";
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-4)) return withMinusSign(value.toPrecision(Math.min(3, digits)));
+  return withMinusSign(String(Number(value.toPrecision(digits))));
+}
+
+// A true outcome; of a number, as many digits as a reader compares.
+export const truthText = (text, about) => (about.classes || text.trim() === "" || !Number.isFinite(Number(text)) ? text : shortNumber(Number(text), 6));
+
+// Shortens a timestamp: a time of midnight, zero seconds and zero microseconds are omitted, as in the facts.
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
+const dateText = (text) =>
+  TIMESTAMP.test(text) ? text.replace(".000000", "").replace(/:00$/, "").replace(/T00:00$/, "").replace("T", " ") : text;
+
+export const valueText = (value) => (value === null ? "missing" : dateText(String(value)));
+
+// Calls the server that this page came from; the browser adds the session cookie.
+
+export class ServerError extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+async function call(path, options, tries = 3) {
+  let response;
+  try {
+    response = await fetch(`.${path}`, { ...options, cache: "no-store", credentials: "same-origin" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServerError(0, "The server does not answer. Is it still running?");
+  }
+  if (response.ok) return response;
+  if (response.status === 429 && tries > 0) {
+    await pause(1000 * Math.min(5, Number(response.headers.get("Retry-After")) || 1));
+    return call(path, options, tries - 1);
+  }
+  if (response.status === 401) location.reload(); // the server then sends the page that asks for the token
+  let problem = {};
+  try {
+    problem = await response.json();
+  } catch {
+    // The body is not problem+json, so only the status is known.
+  }
+  throw new ServerError(response.status, problem.detail ?? `The server answered with status ${response.status}.`);
+}
+
+export const get = async (path, signal) => (await call(path, { signal })).json();
+
+export async function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  return call(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+}
+
+export const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
+
+export function save(content, name) {
+  const address = URL.createObjectURL(content);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
