@@ -190,7 +190,7 @@ def build_api(studio: Studio) -> FastAPI:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Return FastAPI's document with the schema of problems."""
+    """Return FastAPI's document, which is built on the first call, with the schema of problems."""
     document = FastAPI.openapi(app)
     document["components"]["schemas"]["ProblemAnswer"] = schemas.ProblemAnswer.model_json_schema()
     return document

@@ -89,8 +89,10 @@ class Cohort:
             self._find()
             while self.found is not None and not self.is_done and time.monotonic() < end:
                 checkpoint()
-                if self.n_answered < len(self.answered):
-                    self._answer()
+                part = self.answered[self.n_answered : self.n_answered + _ANSWERS_PER_CHUNK]
+                if len(part):
+                    self._catalog.answer_table.at(part.tolist())
+                    self.n_answered += len(part)
                 else:
                     self._explain_next()
         finally:
@@ -107,11 +109,6 @@ class Cohort:
         self.positions = _sampled(found, self._n_rows, rng)
         self.answered = _sampled(found, _MAX_ANSWERED, rng)
         self.found = found
-
-    def _answer(self) -> None:
-        part = self.answered[self.n_answered : self.n_answered + _ANSWERS_PER_CHUNK]
-        self._catalog.answer_table.at(part.tolist())
-        self.n_answered += len(part)
 
     def _explain_next(self) -> None:
         position, began = int(self.positions[self.n_done]), running_seconds()
