@@ -24,7 +24,7 @@ from anchorline.spaces.table import Table
 from anchorline.studio.contents import Contents
 from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.problems import Problem
-from anchorline.studio.search import Search, compare_numbers, number_range, words_of
+from anchorline.studio.search import Search, compare_numbers, number_range, rows_with, words_of
 
 _MAX_LEVELS = 50  # categories per column that the page offers for choice
 _LONGEST = 1000  # characters of a text in the list of cases
@@ -353,7 +353,7 @@ class Catalog:
             found = table.is_known & ~self._answer_mask("=", text)[self._stored_at]
         elif levels and operator in ("=", "contains"):
             chosen = [text in level if operator == "contains" else level == text for level in levels]
-            found = np.array([*chosen, False], dtype=bool)[table.codes]
+            found = rows_with(chosen, table.codes)
         elif ends is not None:
             found = compare_numbers(table.values, "=" if operator == "contains" else operator, ends)
         in_schema_order = np.empty_like(found)

@@ -81,7 +81,7 @@ class Search:
         chosen = [_ORDERS[operator](level, text) for level in levels]
         if operator == "=" and not any(chosen):
             chosen = [bool(text) and level.startswith(text) for level in levels]
-        return np.array([*chosen, False], dtype=bool)[codes]  # code -1 is missing: the last one
+        return rows_with(chosen, codes)
 
     def _compare_numbers(self, j: int, operator: str, text: str) -> np.ndarray:
         column = self._columns[j]
@@ -99,7 +99,7 @@ class Search:
         column = self._columns[j]
         if column.kind in (CATEGORY, BOOLEAN):
             levels, codes = self._levels_of(j)
-            found = np.array([*(text in level for level in levels), False], dtype=bool)[codes]
+            found = rows_with([text in level for level in levels], codes)
         else:
             found = self._compare_numbers(j, "=", text)
         return found | column.missing if text in "missing" and len(text) > 2 else found
@@ -118,6 +118,12 @@ class Search:
 def words_of(search: str) -> list[str]:
     """Return the words of a search; quotes keep spaces together, and so do comparisons: ``income > 40000``."""
     return _WORD.findall(_SPACED.sub(lambda match: match[1] or match[2], search))
+
+
+def rows_with(chosen: list[bool], codes: np.ndarray) -> np.ndarray:
+    """Return which rows have a chosen text; the code -1, of rows without a text, stands for the last entry."""
+    found: np.ndarray = np.array([*chosen, False], dtype=bool)[codes]
+    return found
 
 
 def compare_numbers(values: np.ndarray, operator: str, ends: tuple[float, float]) -> np.ndarray:
