@@ -40,12 +40,13 @@ demo: $(VENV)/.demo  ## train a model, explain one of its answers, write report.
 	$(BIN)/anchorline demo
 	@echo "(that command is $(BIN)/anchorline serve --demo)"
 
-# The fast tests: no browser, cluster, child processes, experiments, or proofs on thousands of generated problems.
+# The fast tests: no browser, cluster, child processes, experiments, waiting, or thousands of generated problems.
 SLOW := contract/test_site.py contract/test_documents.py contract/test_examples.py unit/batch unit/benchmarks \
-	unit/verify unit/model/loaders unit/compat
+	unit/verify unit/model/loaders unit/compat unit/rules/test_rule_interruption.py unit/rules/test_rule_bytes.py \
+	unit/model/trees/test_refusals.py
 QUICK := tests/contract tests/unit tests/paper/test_paper_iht.py $(SLOW:%=--ignore=tests/%)
 
-quick: $(VENV)/.dev  ## lint, contract tests and fast unit tests, for every commit: under 2 minutes
+quick: $(VENV)/.dev  ## lint, contract tests and fast unit tests, for every commit: about a minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist worksteal $(QUICK)

@@ -1,6 +1,5 @@
 """Rooms introduce themselves, tests mirror them, and no constructor queries a model."""
 
-import ast
 import importlib
 import pathlib
 
@@ -12,11 +11,9 @@ from anchorline.model.outputs import Target
 from anchorline.model.predictor import Predictor, Questions
 from anchorline.search.case import Case
 from anchorline.settings import Settings
-from helpers.imports import imports_of
+from helpers.sources import ROOMS, imports_of, sources_of
 
-ROOT = pathlib.Path(al.__file__).parent
 TESTS = pathlib.Path(__file__).parents[1]
-ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 # Rooms whose tests start processes, browsers or servers, and lie in folders of their own.
 ELSEWHERE = {"cli": "process", "paper": "paper", "studio": "studio"}
 
@@ -27,8 +24,7 @@ def test_a_room_names_the_rooms_that_it_imports(room):
         "May import: "
     )
     assert sentence, "the docstring does not say what the room may import"
-    files = (ROOT / room).rglob("*.py")
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
+    trees = sources_of(room).values()
     imported = {inside.split(".")[0] for tree in trees for _, inside in imports_of(tree)} - {room}
     if not sentence.startswith("every "):
         assert not [name for name in imported if not name.startswith("_") and name not in sentence]

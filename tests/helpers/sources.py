@@ -1,6 +1,32 @@
-"""Which modules of anchorline a module imports."""
+"""The sources of the package, parsed once per process, and what they import."""
 
 import ast
+import functools
+import pathlib
+
+import anchorline
+
+ROOT = pathlib.Path(anchorline.__file__).parent
+ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+
+
+@functools.cache
+def sources():
+    """Every file of the package, with its syntax tree."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+def part_of(path):
+    """The room of a file, or the name of a file beside the rooms."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def sources_of(part):
+    """The files of a room, or a file beside the rooms, with their trees."""
+    return {path: tree for path, tree in sources().items() if part_of(path) == part}
+
+
+PARTS = sorted(set(map(part_of, sources())))
 
 
 def imports_of(tree):
