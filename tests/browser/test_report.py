@@ -6,25 +6,13 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 
 from anchorline.render.report import fragment, page
 from helpers.made import made_explanation, made_rule
 from helpers.made_cases import CASES, frontier
 from helpers.made_rules import RULES
-from helpers.pages import ARGUMENTS, CHROMIUM
 
 A4 = (595, 842)  # points
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM.exists():
-        pytest.fail(f"{CHROMIUM} does not exist. These tests need Chromium. Type: apt-get install chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 def notebook():

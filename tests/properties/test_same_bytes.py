@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -15,6 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import anchorline as al
 from anchorline.model import predictor
+from helpers.elsewhere import all_json_of, other_processes
 
 pytestmark = pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")
 LAWS = ("independent", "realistic")
@@ -85,15 +83,6 @@ def all_json():
     return texts
 
 
-SCRIPT = """
-import importlib.util, json, sys
-spec = importlib.util.spec_from_file_location("same_bytes", sys.argv[1])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-print(json.dumps(module.all_json()))
-"""
-
-
 @pytest.fixture(scope="module")
 def here():
     return all_json()
@@ -103,19 +92,9 @@ def differing(one, other):
     return [name for name in one if one[name] != other[name]]
 
 
-@pytest.mark.parametrize(("threads", "hash_seed"), [(1, "0"), (2, "4711")])
+@other_processes
 def test_a_new_process_with_other_threads_and_hashes(here, threads, hash_seed):
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT, __file__],
-        env=os.environ | dict.fromkeys(names, str(threads)) | {"PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert differing(here, json.loads(done.stdout)) == []
+    assert differing(here, all_json_of(__file__, threads, hash_seed)) == []
 
 
 def test_the_sources_are_all_there(here):

@@ -1,9 +1,6 @@
 """Same seed, same row, same bytes: in other processes, after other rows, and with any form of table or row."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -16,6 +13,7 @@ from anchorline.result.rule import Rule
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
+from helpers.elsewhere import all_json_of, other_processes
 
 
 def train():
@@ -65,15 +63,6 @@ def all_json():
     }
 
 
-SCRIPT = """
-import importlib.util, json, sys
-spec = importlib.util.spec_from_file_location("rule_bytes", sys.argv[1])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-print(json.dumps(module.all_json()))
-"""
-
-
 @pytest.fixture(scope="module")
 def here():
     return all_json()
@@ -85,19 +74,9 @@ def test_the_same_call_gives_the_same_bytes_again(here):
     assert {json.loads(text)["queries"]["source"] for text in here.values()} == {"drawn", "listed"}
 
 
-@pytest.mark.parametrize(("threads", "hash_seed"), [(1, "0"), (2, "4711")])
+@other_processes
 def test_a_new_process_with_other_threads_and_hashes(here, threads, hash_seed):
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT, __file__],
-        env=os.environ | dict.fromkeys(names, str(threads)) | {"PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == here
+    assert all_json_of(__file__, threads, hash_seed) == here
 
 
 def test_what_was_asked_before_does_not_matter(here):

@@ -1,7 +1,6 @@
 """Verification: every figure is computed again, what was changed is found, and fresh neighbors are the judge."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -19,8 +18,7 @@ from anchorline.spaces.regions import Image, Signal
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
 from anchorline.verify import verify
-from anchorline.verify.check import leaves_of
-from helpers.sealing import resealed, with_change
+from helpers.sealing import changed, places_of, resealed, with_change
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -64,26 +62,7 @@ def made_records():
 
 
 RECORDS = made_records()
-# What a verifier repeats as it is recorded: a value that leads to the same figures is as true as the recorded one.
-REPEATED = re.compile(r"^(settings|kind$|schema_version$)")
-PLACES = [
-    (name, place)
-    for name, (e, *_) in RECORDS.items()
-    for place in leaves_of(e.to_json())
-    if not REPEATED.search(place)
-]
-
-
-def changed(value):
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return value + 1e-6 * max(1.0, abs(value))
-    if isinstance(value, list):
-        return [*value, "more"]
-    return 0.5 if value is None else f"{value}x"
+PLACES = places_of({name: e for name, (e, *_) in RECORDS.items()})
 
 
 @pytest.mark.parametrize("name", RECORDS)
