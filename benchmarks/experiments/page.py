@@ -4,8 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.experiments.claims import CLAIMS, Claim
-from benchmarks.experiments.finding import Finding
+from benchmarks.experiments.claims import CLAIMS, Claim, Finding
 from benchmarks.experiments.probes import summary
 from benchmarks.experiments.protocol import SYNTHETIC_ID, Scale
 from benchmarks.experiments.results import Results, write

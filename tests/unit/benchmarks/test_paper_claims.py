@@ -7,8 +7,7 @@ import pandas as pd
 
 from benchmarks import datasets
 from benchmarks.experiments import page, probes, protocol
-from benchmarks.experiments.claims import CLAIMS
-from benchmarks.experiments.finding import Finding, bootstrap_interval
+from benchmarks.experiments.claims import CLAIMS, Finding, bootstrap_interval
 from benchmarks.experiments.page import REASONS
 from benchmarks.experiments.protocol import Setting
 from benchmarks.experiments.results import Results
