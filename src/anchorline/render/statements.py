@@ -46,30 +46,17 @@ _FRACTIONS = {
     3 / 4: "three quarters",
     9 / 10: "nine tenths",
 }
-_SINGULAR = {
-    "facts": "fact",
-    "words": "word",
-    "sentences": "sentence",
-    "units": "unit",
-    "regions": "region",
-    "stretches": "stretch",
-}
+_SINGULAR = {"stretches": "stretch"}
+_SINGULAR |= {f"{each}s": each for each in ("fact", "word", "sentence", "unit", "region")}
 _LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
 _ROUNDING = 1e-12  # of typical differences
 _NOUNS = {"text": "words", "image": "regions", "signal": "stretches"}
 _VERDICTS = {
-    Verdict.EXPLAINED: "These {facts} explain it",
-    Verdict.PARTLY_EXPLAINED: "These {facts} explain it in part",
-    Verdict.NOT_EXPLAINED: "These {facts} do not explain it",
-    Verdict.ROBUST: "Hardly anything changes it",
-    Verdict.UNDECIDED: "Whether these {facts} explain it is undecided",
-}
-_OF_ONE = {
-    Verdict.EXPLAINED: "This {fact} explains it",
-    Verdict.PARTLY_EXPLAINED: "This {fact} explains it in part",
-    Verdict.NOT_EXPLAINED: "This {fact} does not explain it",
-    Verdict.ROBUST: "Hardly anything changes it",
-    Verdict.UNDECIDED: "Whether this {fact} explains it is undecided",
+    Verdict.EXPLAINED: "{these} {explain} it",
+    Verdict.PARTLY_EXPLAINED: "{these} {explain} it in part",
+    Verdict.NOT_EXPLAINED: "{these} {do} not explain it",
+    Verdict.ROBUST: "hardly anything changes it",
+    Verdict.UNDECIDED: "whether {these} {explain} it is undecided",
 }
 _NOTES = {  # by code of a finding, the gravest first; about one column, and about several
     "target": ("{0} may be the outcome.", "{0} may be the outcome."),
@@ -302,7 +289,9 @@ def _verdict(explanation: Explanation, words: Words) -> Statement:
     figures: dict[str, Any] = {"verdict": verdict.value}
     if not explanation.facts and verdict is not Verdict.ROBUST:
         return Statement("verdict", f"No {words.facts} were found that explain it", figures)
-    text = (_OF_ONE if words.is_one else _VERDICTS)[verdict].format(facts=words.facts, fact=words.fact)
+    explain, do = ("explains", "does") if words.is_one else ("explain", "do")
+    text = _VERDICTS[verdict].format(these=words.these, explain=explain, do=do)
+    text = text[0].upper() + text[1:]
     if verdict is not Verdict.ROBUST:
         text += rough(explanation)
     if fit is not None:
