@@ -15,7 +15,7 @@ _MOST_RULES, _MOST_ATTRIBUTES, _MOST_ROWS = 20, 10, 5  # that are printed
 _POOR = [verdict.value for verdict in WORST_FIRST[:3]]
 
 
-def text_of(explanation: Explanation) -> str:
+def explanation_text(explanation: Explanation) -> str:
     """Return what is said of an explanation: the decision, whether the facts explain it, the sum, the evidence."""
     return "\n".join(_lines(say.statements_of(explanation)))
 
@@ -36,9 +36,9 @@ def _lines(statements: tuple[Statement, ...]) -> Iterator[str]:
             yield each.text
 
 
-def details_of(explanation: Explanation) -> str:
-    """Return what `text_of` says, and how we know it: one line per statement."""
-    return _with_details(text_of(explanation), say.details_of(explanation))
+def explanation_details(explanation: Explanation) -> str:
+    """Return what `explanation_text` says, and how we know it: one line per statement."""
+    return _with_details(explanation_text(explanation), say.details_of(explanation))
 
 
 def rule_text(rule: Rule) -> str:

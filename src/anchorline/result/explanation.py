@@ -230,9 +230,9 @@ class Explanation(Record):
         return self.proof.status == "proven"
 
     def __str__(self) -> str:
-        from anchorline.render.text import text_of
+        from anchorline.render.text import explanation_text
 
-        return text_of(self)
+        return explanation_text(self)
 
     def __repr__(self) -> str:
         facts = f"{len(self.facts)} fact{'s' * (len(self.facts) != 1)}"
@@ -240,9 +240,9 @@ class Explanation(Record):
 
     def details(self) -> str:
         """Return how we know: what an altered copy is, every figure with its limits, effects and proof."""
-        from anchorline.render.text import details_of
+        from anchorline.render.text import explanation_details
 
-        return details_of(self)
+        return explanation_details(self)
 
     def _repr_html_(self) -> str:
         from anchorline.render.report import fragment

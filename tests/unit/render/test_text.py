@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anchorline.facts import Fact
-from anchorline.render.statements import details_of as known_of
-from anchorline.render.statements import digits_of, fact_text, legend, statements_of
-from anchorline.render.text import details_of, text_of
+from anchorline.render.statements import details_of, digits_of, fact_text, legend, statements_of
 from anchorline.result.explanation import Alternative, Choices, Output, Proof, Queries, Rows, Verdict
 from benchmarks.truth import words_beside_facts
 from helpers.made import (
@@ -513,7 +511,7 @@ def test_every_statement_has_its_figures():
 @pytest.mark.parametrize("name", PRINTED)
 def test_statements_are_plain_and_every_one_is_printed(name):
     explanation = PRINTED[name][0]
-    for said, text in ((statements_of, str(explanation)), (known_of, explanation.details())):
+    for said, text in ((statements_of, str(explanation)), (details_of, explanation.details())):
         for each in said(explanation):
             assert each.text in text
             json.dumps(asdict(each), allow_nan=False)
@@ -578,7 +576,7 @@ def combinations(verdict, output, prediction):
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_no_text_is_long(verdict, output):
     for explanation in combinations(verdict, *OUTPUTS[output]):
-        text = text_of(explanation)
+        text = str(explanation)
         assert words_beside_facts(explanation) <= 55, text
         assert re.search(VERDICT_WORDS[verdict], text) or not explanation.facts, text
         assert text.startswith("Model's ")
@@ -586,7 +584,7 @@ def test_no_text_is_long(verdict, output):
         assert not re.search(r"[Tt]hese (fact|word|region)\b|[Tt]his (facts|words|regions)\b", text), text
         assert all(len(line) <= 150 for line in text.splitlines())
         assert text.splitlines()[-1].endswith(".") or verdict is Verdict.ROBUST
-        assert "None" not in details_of(explanation)
+        assert "None" not in explanation.details()
 
 
 def test_the_usual_texts_have_at_most_45_words():
