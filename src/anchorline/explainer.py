@@ -36,7 +36,15 @@ from anchorline.search.case import Case
 from anchorline.search.sources import Choose, Cost, Source, estimate_cost, source_of
 from anchorline.search.table import ADVICE, TableAnswers, check_answers, check_setup
 from anchorline.search.trees import ModelTrees
-from anchorline.settings import FEWEST_QUERIES, RuleSettings, Settings, checked_count, checked_ks, plain_number
+from anchorline.settings import (
+    FEWEST_QUERIES,
+    Drawing,
+    RuleSettings,
+    Settings,
+    checked_count,
+    checked_ks,
+    plain_number,
+)
 from anchorline.spaces.base import Finding, Space
 from anchorline.spaces.table import as_space, check_order
 
@@ -165,7 +173,7 @@ class Explainer:
             case.predictor.open(case.neighborhood.original)
         return source_of(case, self.trees.moments(case, answers))
 
-    def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
+    def case(self, instance: Any, settings: Drawing, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""
         neighborhood = self.space.at(instance)
         if not neighborhood.can_change:
@@ -181,7 +189,7 @@ class Explainer:
         k = self.space.default_k if settings.k is None else settings.k
         return Case(neighborhood, predictor, settings, k, check)
 
-    def _answers_for(self, settings: Settings) -> TableAnswers | None:
+    def _answers_for(self, settings: Drawing) -> TableAnswers | None:
         """Return the answers about the table; with a number of queries none, even if they are known.
 
         Otherwise the bytes of an explanation would depend on what was explained before.
@@ -244,7 +252,9 @@ class Explainer:
         >>> print(Explainer(vote, Hypercube(["a", "b", "c", "d"])).changes([1, 1, -1, 1], n=1))
         The model's decision becomes class -1 with one change: a = -1 instead of +1.
         """
-        found = self.changes_with(instance, ChangeSettings.from_keywords(target=target, n=n, **keywords), check)
+        found = self.changes_with(
+            instance, ChangeSettings.from_keywords("changes", target=target, n=n, **keywords), check
+        )
         self.warn()
         return found
 
@@ -266,15 +276,15 @@ class Explainer:
         >>> [fact.attribute for fact in rule.facts], rule.holds.value, rule.is_proven
         (['a', 'b'], 1.0, True)
         """
-        rule = self.rule_with(instance, RuleSettings.from_keywords(**keywords), check)
+        rule = self.rule_with(instance, RuleSettings.from_keywords("rule", **keywords), check)
         self.warn()
         return rule
 
     def rule_with(self, instance: Any, settings: RuleSettings, check: Check = None) -> Rule:
         """Return a rule with given settings, without warnings."""
-        case = self.case(instance, settings.common, check)
+        case = self.case(instance, settings, check)
         case.predictor.open(case.neighborhood.original)
-        answers = self._answers_for(settings.common)
+        answers = self._answers_for(settings)
         case = replace(case, within=tolerance(case, settings.within, answers))
         found = find_rule(case, settings.holds, lambda: prover_of(self.trees, case))
         return assemble_rule(case, self.space, settings, found, answers)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,48 +33,72 @@ SUCCESSORS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The keywords of `explain`.
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The keywords of a call, checked once. ``gone`` maps removed ones to what replaces them."""
 
-    ``k``: the most facts; None for the default of the space. ``sigma``: how close neighbors are, 0 replaces every
-    value. ``queries``: "auto", or the most answers of the model, which is never exceeded. ``alternatives``: how
-    many other sums that fit within 1% are listed. ``confidence``: with which all limits hold together.
-    ``time_limit``: seconds for the proof.
-    """
+    gone: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def from_keywords(cls, call: str, **keywords: Any) -> Self:
+        """Return the settings of a call; a removed keyword is answered with what replaces it."""
+        known = [field.name for field in fields(cls)]
+        for name in keywords:
+            if name in cls.gone:
+                raise TypeError(f"{call}() has no keyword {name!r}: {cls.gone[name]}.")
+            if name not in known:
+                raise unknown_keyword(call, name, known)
+        return cls(**keywords)
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
+        self._check()
+
+    def _check(self) -> None:
+        """Raise `ParameterError` if a value cannot be meant."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read the result of `to_dict`; every key must be there, and no other."""
+        wrong = {field.name for field in fields(cls)} ^ set(values)
+        if wrong:
+            raise ParameterError(f"The settings lack or have unexpectedly {sorted(wrong)!r}.")
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing(Keywords):
+    """The keywords of a call that draws neighbors, which `explain` and `rule` share."""
 
     k: int | None = None
     sigma: float = 1.0
     queries: int | str = "auto"
     seed: int = 0
-    alternatives: int = 0
     confidence: float = 0.95
-    time_limit: float | None = None
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
+    def _check(self) -> None:
         replace_probability(self.sigma)
         if self.k is not None:
             checked_count("k", self.k, 1, "k=4")
         if self.queries != "auto":
             checked_count("queries", self.queries, FEWEST_QUERIES, "queries=300, or queries='auto'")
         checked_count("seed", self.seed, 0, "seed=0")
-        checked_count("alternatives", self.alternatives, 0, "alternatives=3")
         _check_number("confidence", self.confidence, 0.5, 1.0, "confidence=0.95")
-        if self.time_limit is not None:
-            _check_number("time_limit", self.time_limit, 0.0, math.inf, "time_limit=10, in seconds")
 
-    @classmethod
-    def from_keywords(cls, call: str, **keywords: Any) -> "Settings":
-        """Return the settings of a call; a removed keyword is answered with what replaces it."""
-        known = [field.name for field in fields(cls)]
-        for name in keywords:
-            if name in SUCCESSORS:
-                raise TypeError(f"{call}() has no keyword {name!r}: {SUCCESSORS[name]}.")
-            if name not in known:
-                raise unknown_keyword(call, name, known)
-        return cls(**keywords)
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds for the proof of a sum."""
+        return None
+
+    @property
+    def alternatives(self) -> int:
+        """How many other sums are listed."""
+        return 0
 
     @property
     def replace_probability(self) -> float:
@@ -91,18 +115,30 @@ class Settings:
         """The most answers of the model."""
         return MOST_QUERIES if isinstance(self.queries, str) else self.queries
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
-        """Read the result of `to_dict`; every key must be there, and no other."""
-        return cls(**_exactly(cls, values))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Drawing):
+    """The keywords of `explain`.
+
+    ``k``: the most facts; None for the default of the space. ``sigma``: how close neighbors are, 0 replaces every
+    value. ``queries``: "auto", or the most answers of the model, which is never exceeded. ``alternatives``: how
+    many other sums that fit within 1% are listed. ``confidence``: with which all limits hold together.
+    ``time_limit``: seconds for the proof.
+    """
+
+    gone: ClassVar[Mapping[str, str]] = SUCCESSORS
+    alternatives: int = 0
+    time_limit: float | None = None
+
+    def _check(self) -> None:
+        Drawing._check(self)
+        checked_count("alternatives", self.alternatives, 0, "alternatives=3")
+        if self.time_limit is not None:
+            _check_number("time_limit", self.time_limit, 0.0, math.inf, "time_limit=10, in seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleSettings:
+class RuleSettings(Drawing):
     """The keywords of `rule`.
 
     ``holds``: the share of altered copies with the facts that must keep the decision; 1 asks for a proof, and None
@@ -114,53 +150,14 @@ class RuleSettings:
     holds: float | None = 0.95
     k: int = 4
     within: float | None = None
-    sigma: float = 1.0
-    queries: int | str = "auto"
-    seed: int = 0
-    confidence: float = 0.95
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
+    def _check(self) -> None:
         checked_count("k", self.k, 1, "k=4")
         if self.holds is not None and (self.holds != 1 or isinstance(self.holds, bool)):
             _check_number("holds", self.holds, 0.0, 1.0, "holds=0.95, or holds=1 for what is proven")
         if self.within is not None:
             _check_number("within", self.within, 0.0, math.inf, "within=10, in units of the output")
-        _ = self.common
-
-    @classmethod
-    def from_keywords(cls, **keywords: Any) -> "RuleSettings":
-        """Return the settings of a call of `rule`."""
-        known = [field.name for field in fields(cls)]
-        for name in keywords:
-            if name not in known:
-                raise unknown_keyword("rule", name, known)
-        return cls(**keywords)
-
-    @property
-    def common(self) -> Settings:
-        """The settings that `rule` shares with `explain`."""
-        return Settings(
-            k=self.k, sigma=self.sigma, queries=self.queries, seed=self.seed, confidence=self.confidence
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "RuleSettings":
-        """Read the result of `to_dict`; every key must be there, and no other."""
-        return cls(**_exactly(cls, values))
-
-
-def _exactly(cls: type, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return settings that were read; raise `ParameterError` unless every key is there, and no other."""
-    wrong = {field.name for field in fields(cls)} ^ set(values)
-    if wrong:
-        raise ParameterError(f"The settings lack or have unexpectedly {sorted(wrong)!r}.")
-    return values
+        Drawing._check(self)
 
 
 def checked_ks(ks: Any) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "render": {"errors", "facts", "result", "spaces"},
     "search": SIDES | {"_version", "settings"},
     "rules": SIDES | {"_version", "search", "settings"},
-    "changes": SIDES - {"optimize"} | {"_version", "render"},
+    "changes": SIDES - {"optimize"} | {"_version", "render", "search", "settings"},
     "samples": {"result"},
     "explainer": BELOW | {"changes", "rules"},
     "verify": BELOW | {"changes", "explainer", "rules"},

@@ -119,7 +119,7 @@ class Work:
     def ask_table(self) -> None:
         """Ask about the rows of the table, if the settings ask for them; errors are left to the rows."""
         with contextlib.suppress(Exception), contain_exits():
-            asks = self.settings.is_auto or (self.rule is not None and self.rule.common.is_auto)
+            asks = self.settings.is_auto or (self.rule is not None and self.rule.is_auto)
             self.explainer.table_answers(ask=asks)
 
 
@@ -153,7 +153,7 @@ def _rule_settings(rule: Any, settings: Settings) -> RuleSettings | None:
             f"rule is {rule!r}, but it must be True, False or keywords of `rule`. Type rule=dict(holds=0.9)."
         )
     shared = {name: getattr(settings, name) for name in ("sigma", "queries", "seed", "confidence")}
-    return RuleSettings.from_keywords(**shared | ({} if rule is True else dict(rule)))
+    return RuleSettings.from_keywords("rule", **shared | ({} if rule is True else dict(rule)))
 
 
 def change_values(changes: Changes | None) -> Record:

@@ -27,7 +27,7 @@ from anchorline.spaces.columns import (
     Column,
     date_text,
     kind_of,
-    level_of,
+    level_text,
     shortest_number,
 )
 from anchorline.spaces.hypercube import HypercubeNeighborhood
@@ -413,11 +413,6 @@ def _allowed(case: Case, attribute: int, name: str, limits: Any) -> np.ndarray:
     return np.array([text in wanted or named.get(text) in wanted for text in texts], dtype=bool)
 
 
-def level_text(value: Any) -> str:
-    """Return the text of a value as a category, which is the same for 1, 1.0 and "1"."""
-    return level_of(value, kind_of(value) or CATEGORY)
-
-
 def _number(value: Any, kind: str, name: str) -> float | None:
     """Return the end of a range as a number; dates count microseconds."""
     if value is None:
@@ -521,6 +516,10 @@ class Candidates:
         reached = np.cumsum(self.counts[candidates])
         at = np.searchsorted(reached, np.linspace(reached[0], reached[-1], most))
         return np.asarray(candidates[np.unique(np.r_[0, at, len(candidates) - 1])[:most]])
+
+    def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the attributes and values of candidates, as `Case.realize` takes them; -1 changes nothing."""
+        return np.append(self.owner, -1)[chosen], np.append(self.value, -1)[chosen]
 
     def cost(self, chosen: np.ndarray) -> np.ndarray:
         """Return the cost of changes (n, s), given as candidates; -1 changes nothing."""

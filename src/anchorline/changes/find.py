@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,13 +14,14 @@ from anchorline.changes.questions import ChangeQuestions, Goal, Reply, goal_of
 from anchorline.changes.realism import Nearby
 from anchorline.changes.result import Changes, Counterfactual, Move
 from anchorline.changes.search import Search, search_rows, search_values
-from anchorline.errors import ParameterError, unknown_keyword
+from anchorline.errors import ParameterError
 from anchorline.guarantees.intervals import binomial_interval
 from anchorline.laws import Random
 from anchorline.model.outputs import plain_label
 from anchorline.model.predictor import Predictor
 from anchorline.model.trees import Reading
 from anchorline.result.explanation import Share
+from anchorline.settings import Keywords, checked_count
 from anchorline.spaces.base import Neighborhood, Space, TwoValued
 from anchorline.spaces.table import TableNeighborhood
 
@@ -34,8 +35,8 @@ SUCCESSORS = {
 _EXAMPLES = ("values", "rows")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSettings:
+@dataclass(frozen=True, kw_only=True)
+class ChangeSettings(Keywords):
     """The keywords of `Explainer.changes`, checked once.
 
     ``target`` is the wanted class or label, a limit (">= 300") or a move ("+50") of the output; None for another
@@ -45,6 +46,7 @@ class ChangeSettings:
     ``n_measure`` combinations measure how reliably a change turns. ``queries`` is never exceeded.
     """
 
+    gone: ClassVar[Mapping[str, str]] = SUCCESSORS
     target: Any = None
     n: int = 3
     k: int | None = None
@@ -61,17 +63,14 @@ class ChangeSettings:
     seed: int = 0
 
     @classmethod
-    def from_keywords(cls, **keywords: Any) -> "ChangeSettings":
-        """Check the keywords that the user typed."""
-        known = [each.name for each in fields(cls)]
-        for name in keywords:
-            if name in SUCCESSORS:
-                raise TypeError(f"changes() has no keyword {name!r}: {SUCCESSORS[name]}.")
-            if name not in known:
-                raise unknown_keyword("changes", name, known)
-        return cls(**{name: value for name, value in keywords.items() if value is not None})
+    def from_keywords(cls, call: str, **keywords: Any) -> "ChangeSettings":
+        """Check the keywords that the user typed; None stands for the default."""
+        defaults = {each.name for each in fields(cls)} & {
+            name for name, value in keywords.items() if value is None
+        }
+        return super().from_keywords(call, **{n: value for n, value in keywords.items() if n not in defaults})
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if self.examples not in _EXAMPLES:
             raise ParameterError(
                 f"examples is {self.examples!r}, but it must be 'values', for few facts, or 'rows', for whole "
@@ -79,7 +78,8 @@ class ChangeSettings:
             )
         least = {"k": 1, "n": 1, "max_values": 2, "n_measure": 1, "seed": 0, "queries": 2}
         for name, value in least.items():
-            _check_whole(name, getattr(self, name), value)
+            if (name, self.k) != ("k", None):
+                checked_count(name, getattr(self, name), value, f"{name}={1000 if name == 'queries' else 3}")
         fixed = (self.fixed,) if isinstance(self.fixed, str) else self.fixed
         if not isinstance(fixed, Iterable):
             raise ParameterError(f"fixed is {fixed!r}, but it must be a list of columns. Type fixed=['age'].")
@@ -135,16 +135,6 @@ def _plain_limits(limits: Any) -> Any:
         return {"values": [plain_label(limits)]}  # refused when it is read
     values = [plain_label(value.item() if isinstance(value, np.generic) else value) for value in limits]
     return {"range": values} if isinstance(limits, tuple) else {"values": sorted(values, key=repr)}
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if name == "k" and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        typed = 1000 if name == "queries" else max(least, 3)
-        raise ParameterError(
-            f"{name} is {value!r}, but it must be a whole number >= {least}. Type {name}={typed}."
-        )
 
 
 def _are_weights(cost: Any) -> bool:

@@ -21,12 +21,14 @@ import numpy as np
 
 from anchorline.changes.candidates import Candidates, Change
 from anchorline.changes.questions import ChangeQuestions
-from anchorline.changes.search import Level, Ranking, Search, count_combinations
+from anchorline.changes.result import Level
+from anchorline.changes.search import Ranking, Search, count_combinations
 from anchorline.laws import Random
 from anchorline.model.predictor import batches
 from anchorline.model.trees import Ensemble, Reading
 from anchorline.model.trees.ensemble import LEAF
 from anchorline.model.trees.reading import Forms, allowed_error
+from anchorline.search.leaves import codes_of, tests_of
 
 MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a small limit has no room for
 _N_CHECKED = 128
@@ -123,8 +125,7 @@ def _features(reading: Reading, inputs: Any) -> np.ndarray:
 def _realized(questions: ChangeQuestions, reading: Reading, chosen: np.ndarray) -> np.ndarray:
     """Return the features of changes (n, s), given as candidates; -1 changes nothing."""
     questions.check()
-    owner, value = np.append(questions.candidates.owner, -1), np.append(questions.candidates.value, -1)
-    return _features(reading, questions.candidates.case.realize(owner[chosen], value[chosen]))
+    return _features(reading, questions.candidates.case.realize(*questions.candidates.places(chosen)))
 
 
 def _owners(candidates: Candidates, own: np.ndarray, singles: np.ndarray) -> np.ndarray | None:
@@ -154,12 +155,11 @@ def _allowed_error(
     for place, a in enumerate(candidates.attributes.tolist()):
         mine, changed = np.flatnonzero(owners == a), np.flatnonzero(chosen[:, place] >= 0)
         expected[np.ix_(changed, mine)] = singles[np.ix_(chosen[changed, place], mine)]
-    owner, value = np.append(candidates.owner, -1), np.append(candidates.value, -1)
-    inputs = candidates.case.realize(owner[chosen], value[chosen])
+    inputs = candidates.case.realize(*candidates.places(chosen))
     if not np.array_equal(_features(reading, inputs), expected, equal_nan=True):
         return None
     questions.check()
-    scores = questions.predictor.questions.ask(candidates.case.realize(owner[chosen], value[chosen]), len(chosen))
+    scores = questions.predictor.questions.ask(candidates.case.realize(*candidates.places(chosen)), len(chosen))
     return allowed_error(reading, questions.predictor.target, inputs, scores)
 
 
@@ -187,15 +187,17 @@ def _built(
     cells, starts, rows, total = np.zeros(len(candidates.owner), dtype=np.intp), [0], list[np.ndarray](), 0
     for a in range(n_attributes):
         mine = np.flatnonzero(candidates.owner == a)
-        codes = _codes(ensemble, np.flatnonzero(owners == a), singles[mine])
-        _, first, inverse = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+        tested = [(j, np.flatnonzero(ensemble.feature == j)) for j in np.flatnonzero(owners == a).tolist()]
+        codes = [codes_of(ensemble, tests, singles[mine, j]) for j, tests in tested if len(tests)]
+        cell_codes = np.column_stack(codes or [np.zeros(len(mine))])
+        _, first, inverse = np.unique(cell_codes, axis=0, return_index=True, return_inverse=True)
         cells[mine] = starts[-1] + inverse.reshape(-1)
         rows.append(singles[mine[first]])
         starts.append(starts[-1] + len(first))
         total += (len(first) + 1) * len(ensemble.feature)
         if total > _MAX_CELLS:
             return None
-    levels, passes, kept = _levels(ensemble), list[np.ndarray](), list[np.ndarray]()
+    levels, passes, kept = tests_of(ensemble), list[np.ndarray](), list[np.ndarray]()
     for a in range(n_attributes):
         reached = _reached(ensemble, levels, owners == a, np.concatenate([rows[a], own[None]]))[:, leaves]
         passes.append(reached[:-1])
@@ -214,31 +216,6 @@ def _built(
         constant=base @ forms.weights + forms.offsets,
         trees=np.searchsorted(ensemble.roots, leaves, side="right") - 1,
     )
-
-
-def _codes(ensemble: Ensemble, features: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return numbers (n, features) that are equal for values (n, all features) that pass the same tests."""
-    codes = np.zeros((len(values), max(1, len(features))))
-    for place, feature in enumerate(features.tolist()):
-        tests = np.flatnonzero(ensemble.feature == feature)
-        with np.errstate(over="ignore"):
-            column = values[:, feature].astype(ensemble.dtype).astype(np.float64)
-        if len(tests) and (ensemble.category_set[tests] >= 0).any():
-            codes[:, place] = np.where(np.isnan(column), np.inf, column)
-        elif len(tests):
-            limits = np.unique(ensemble.threshold[tests])
-            below = np.searchsorted(limits, column, side="right" if ensemble.strict else "left")
-            codes[:, place] = np.where(np.isnan(column), -1, below)
-    return codes
-
-
-def _levels(ensemble: Ensemble) -> list[np.ndarray]:
-    """Return the nodes that are tests by depth."""
-    levels, nodes = [], np.asarray(ensemble.roots, dtype=np.intp)
-    while len(nodes := nodes[ensemble.feature[nodes] != LEAF]):
-        levels.append(nodes)
-        nodes = np.concatenate([ensemble.left[nodes], ensemble.right[nodes]]).astype(np.intp)
-    return levels
 
 
 def _reached(
@@ -266,7 +243,7 @@ def search_leaves(questions: ChangeQuestions, leaves: LeafAnswers, n: int, k: in
     """
     candidates = questions.candidates
     ranking, by_leaves = Ranking(candidates, n, questions.check), _LeafSearch(questions, leaves)
-    at_row, _ = questions.ask_with_instance(np.zeros((0, 1), dtype=np.intp))
+    questions.ask_with_instance(np.zeros((0, 1), dtype=np.intp))  # which may meet the goal already
     found, level = by_leaves.singles()
     levels = [level]
     rest = sorted({*candidates.attributes.tolist()} - {int(candidates.owner[each[0]]) for each in found})
@@ -276,7 +253,7 @@ def search_leaves(questions: ChangeQuestions, leaves: LeafAnswers, n: int, k: in
         more, level = by_leaves.several(rest, n_facts, [candidates.attributes_of(each) for each in found])
         levels.append(level)
         found += more
-    return Search(ranking.best(found), tuple(levels), at_row)
+    return Search(ranking.best(found), tuple(levels))
 
 
 @dataclass(eq=False)

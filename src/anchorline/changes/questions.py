@@ -201,14 +201,14 @@ class ChangeQuestions:
         What the user's own rule forbids does not turn. Model calls have fixed boundaries, because a model's last
         bits may depend on them.
         """
-        owner, value = np.append(self.candidates.owner, -1), np.append(self.candidates.value, -1)
-        parts = []
+        parts, case = [], self.candidates.case
         for first, last in batches(len(chosen), self.rows_per_call):
             self.check()
-            which = owner[chosen[first:last]], value[chosen[first:last]]
-            scores = self.predictor.questions.ask(self.candidates.case.realize(*which), last - first)
-            reply = self.goal.judge(self.predictor, scores)
-            parts.append(replace(reply, reached=reply.reached & self.candidates.case.is_valid(*which)))
+            which = self.candidates.places(chosen[first:last])
+            reply = self.goal.judge(
+                self.predictor, self.predictor.questions.ask(case.realize(*which), last - first)
+            )
+            parts.append(replace(reply, reached=reply.reached & case.is_valid(*which)))
         reply = parts[0].joined(*parts[1:]) if parts else Reply(np.zeros(0, dtype=bool), np.zeros(0), None, None)
         self._remember(chosen, reply)
         return reply

@@ -11,23 +11,11 @@ from typing import Any
 import numpy as np
 
 from anchorline.changes.candidates import APART, Candidates, Change, TableCase, Values, distinct_values
+from anchorline.changes.result import Realism
 from anchorline.spaces.rows import Schema
 
 _MAX_ROWS = 10_000  # training rows among which the nearest is sought
 _MAX_REAL = 200  # training rows whose own nearest rows are sought, for comparison
-
-
-@dataclass(frozen=True, slots=True)
-class Realism:
-    """How far an example is from the nearest training row that is not the case itself, beside real rows.
-
-    ``typical`` is the median distance of real rows from their nearest other rows, and ``share`` the share of real
-    rows that are at least as far from theirs as the example.
-    """
-
-    distance: float
-    typical: float
-    share: float
 
 
 @dataclass(frozen=True, eq=False)

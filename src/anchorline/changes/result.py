@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any, ClassVar
 
-from anchorline.changes.candidates import level_text
-from anchorline.changes.realism import Realism
-from anchorline.changes.search import Level
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.render.digits import exact_number
@@ -18,6 +15,7 @@ from anchorline.render.statements import class_text, fact_text, shown, value_tex
 from anchorline.result.explanation import Output, Share
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record, frozen
+from anchorline.spaces.columns import level_text
 
 _LIMITS = (">=", ">", "<=", "<")
 _DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
@@ -51,6 +49,19 @@ class Move:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
+@dataclass(frozen=True, slots=True)
+class Realism:
+    """How far an example is from the nearest training row that is not the case itself, beside real rows.
+
+    ``typical`` is the median distance of real rows from their nearest other rows, and ``share`` the share of real
+    rows that are at least as far from theirs as the example.
+    """
+
+    distance: float
+    typical: float
+    share: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterfactual:
     """A change that turns the decision.
@@ -76,6 +87,32 @@ class Counterfactual:
             after = move.after if len(move.columns) > 1 else (move.after,)
             pairs |= dict(zip(move.columns, after, strict=True))
         return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What was tried of the changes of ``n_facts`` facts: ``n_tried`` of ``n_total`` combinations of values.
+
+    ``n_grid`` is the number of combinations of the values that were tried alone. Combinations that contain a
+    change that turns by itself do not count. ``by_leaves`` says that the leaves of the model's trees decided them,
+    and that values that the trees cannot distinguish count as one.
+    """
+
+    n_facts: int
+    n_tried: int
+    n_grid: int
+    n_total: int
+    by_leaves: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all combinations of the values that were tried alone were tried."""
+        return self.n_tried >= self.n_grid
+
+    @property
+    def is_exhaustive(self) -> bool:
+        """Whether all combinations of allowed training values were tried."""
+        return self.n_tried >= self.n_total
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

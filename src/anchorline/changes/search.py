@@ -14,6 +14,7 @@ import numpy as np
 from anchorline.changes.candidates import Candidates, Change, TableCase
 from anchorline.changes.questions import ChangeQuestions, Reply
 from anchorline.changes.realism import Nearby
+from anchorline.changes.result import Level
 from anchorline.errors import ParameterError
 
 FEW = 16  # values per attribute that are tried first, and per gap between two of them
@@ -31,41 +32,11 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """What was tried of the changes of ``n_facts`` facts: ``n_tried`` of ``n_total`` combinations of values.
-
-    ``n_grid`` is the number of combinations of the values that were tried alone. Combinations that contain a
-    change that turns by itself do not count. ``by_leaves`` says that the leaves of the model's trees decided them,
-    and that values that the trees cannot distinguish count as one.
-    """
-
-    n_facts: int
-    n_tried: int
-    n_grid: int
-    n_total: int
-    by_leaves: bool = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all combinations of the values that were tried alone were tried."""
-        return self.n_tried >= self.n_grid
-
-    @property
-    def is_exhaustive(self) -> bool:
-        """Whether all combinations of allowed training values were tried."""
-        return self.n_tried >= self.n_total
-
-
-@dataclass(frozen=True, slots=True)
 class Search:
-    """The changes that turn, fewest facts first and then cheapest first, and what was tried at every level.
-
-    ``at_row`` is the reply to the instance itself.
-    """
+    """The changes that turn, fewest facts first and then cheapest first, and what was tried at every level."""
 
     found: tuple[Change, ...]
     levels: tuple[Level, ...]
-    at_row: Reply
 
 
 def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -> Search:
@@ -102,7 +73,7 @@ def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -
         chosen = ranking.cheapest(turning, wanted)
         turned += [candidates.attributes_of(each) for each in chosen]
         found += [_refined(questions, each) for each in chosen]
-    return Search(ranking.best(found), tuple(levels), singles.at_row)
+    return Search(ranking.best(found), tuple(levels))
 
 
 class Ranking:
@@ -506,7 +477,7 @@ def search_rows(questions: ChangeQuestions, n: int, k: int | None) -> Search:
     rows, n_facts = rows[kept], n_facts[kept]
     order = np.lexsort([candidates.cost(rows).round(12), n_facts])
     rows, n_facts = rows[order], n_facts[order]
-    at_row, reply = questions.ask_with_instance(rows[:_FIRST_BATCH])
+    _, reply = questions.ask_with_instance(rows[:_FIRST_BATCH])
     n_tried, size, found = 0, 2 * _FIRST_BATCH, dict[bytes, Change]()
     while True:
         for row in rows[n_tried:][: len(reply.reached)][reply.reached]:
@@ -519,7 +490,7 @@ def search_rows(questions: ChangeQuestions, n: int, k: int | None) -> Search:
     counts = np.bincount(n_facts, minlength=2)
     tried = np.bincount(n_facts[:n_tried], minlength=len(counts))
     levels = [Level(s, int(tried[s]), int(counts[s]), int(counts[s])) for s in range(1, len(counts))]
-    return Search(tuple(found.values())[:n], tuple(levels), at_row)
+    return Search(tuple(found.values())[:n], tuple(levels))
 
 
 def _differing(candidates: Candidates) -> np.ndarray:

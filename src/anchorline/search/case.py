@@ -9,7 +9,7 @@ import numpy as np
 from anchorline.errors import PredictorOutputError
 from anchorline.laws import Random
 from anchorline.model.predictor import Answer, Predictor, batches
-from anchorline.settings import Settings
+from anchorline.settings import Drawing
 from anchorline.spaces.base import Neighborhood
 
 _LAST_BITS = 1e-14  # of an output; a model may add in another order in another batch
@@ -59,7 +59,7 @@ class Case:
 
     neighborhood: Neighborhood
     predictor: Predictor
-    settings: Settings
+    settings: Drawing
     k: int
     check: Callable[[], object] | None = None
     within: float | None = None

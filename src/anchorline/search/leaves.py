@@ -82,7 +82,7 @@ class Paths:
     @classmethod
     def of(cls, ensemble: Ensemble, owners: np.ndarray) -> "Paths":
         """Return the edges of an ensemble with one output; ``owners`` (features,) are attributes."""
-        tests = _tests(ensemble)
+        tests = tests_of(ensemble)
         sizes = [2 * len(nodes) for nodes in tests]
         ends = np.cumsum(sizes).tolist()
         empty = np.empty(0, dtype=np.intp)
@@ -117,7 +117,7 @@ class Paths:
         )
 
 
-def _tests(ensemble: Ensemble) -> list[np.ndarray]:
+def tests_of(ensemble: Ensemble) -> list[np.ndarray]:
     """Return the nodes that are tests by depth."""
     levels, nodes = [], np.asarray(ensemble.roots, dtype=np.intp)
     while len(nodes := nodes[ensemble.feature[nodes] != LEAF]):
@@ -232,7 +232,7 @@ def _classes_of(
     """
     nodes, is_left = paths.node[edges], paths.is_left[edges]
     features = np.unique(ensemble.feature[nodes]).tolist()
-    codes = [_codes(ensemble, nodes[ensemble.feature[nodes] == j], pool[:, j]) for j in features]
+    codes = [codes_of(ensemble, nodes[ensemble.feature[nodes] == j], pool[:, j]) for j in features]
     none = np.zeros(len(edges), dtype=np.intp)
     no_pairs = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
     if not codes:
@@ -268,7 +268,7 @@ def _classes_of(
     return _Found(len(rows), code.ravel(), none, none, (at, admitted_classes))
 
 
-def _codes(ensemble: Ensemble, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
+def codes_of(ensemble: Ensemble, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return numbers (n,) that are equal for values (n,) that pass the same ones of the tests of one feature."""
     with np.errstate(over="ignore"):
         cast = values.astype(ensemble.dtype).astype(np.float64)

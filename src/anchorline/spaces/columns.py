@@ -134,6 +134,11 @@ def level_of(value: Any, kind: str) -> str:
     return plain_number(repr(number))
 
 
+def level_text(value: Any) -> str:
+    """Return the text of a value as a category, which is the same for 1, 1.0 and "1"."""
+    return level_of(value, kind_of(value) or CATEGORY)
+
+
 def plain_number(text: str) -> str:
     """Write 1e+06 as 1000000 and 40.0 as 40; keep the exponent where the number would be long."""
     value = float(text)

@@ -32,6 +32,7 @@ from anchorline.spaces.columns import (
     is_sparse,
     kind_of,
     level_of,
+    level_text,
     read_columns,
     read_table,
     read_values,
@@ -69,7 +70,7 @@ class ColumnType:
         """Return the constraints of column j, given its type in narwhals."""
         if isinstance(dtype, nw.Categorical | nw.Enum):
             categories = natives.categories(j)
-            by_text = {level_of(value, kind_of(value) or CATEGORY): value for value in categories}
+            by_text = {level_text(value): value for value in categories}
             return cls(categories=by_text, ambiguous=len(by_text) < len(categories))
         type_name = natives.type_name(j).lower()  # narwhals lacks some types
         return cls(

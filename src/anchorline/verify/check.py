@@ -52,7 +52,7 @@ from anchorline.rules.assemble import tolerance
 from anchorline.rules.find import Certificate, failures_of, failures_of_all
 from anchorline.search.case import Case
 from anchorline.search.sources import Choose, ask_round, ask_streams, begin
-from anchorline.settings import RuleSettings, Settings
+from anchorline.settings import Drawing, RuleSettings, Settings
 from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.table import as_space
 
@@ -185,7 +185,6 @@ def _verify_figures(
         held = explainer.space.holding(claimed.space.get("held", ()))
         explainer = explainer_of(claimed.output, explainer.model, held)
     settings = _settings_of(claimed)
-    settings = settings.common if isinstance(settings, RuleSettings) else settings
     explainer.table_answers(ask=settings.is_auto)
     try:
         case = _opened(explainer, instance, replace(settings, seed=seed), check)
@@ -220,7 +219,7 @@ def explainer_of(output: Output, model: Any, space: Space) -> Explainer:
     )
 
 
-def _opened(explainer: Explainer, instance: Any, settings: Settings, check: Check) -> Case:
+def _opened(explainer: Explainer, instance: Any, settings: Drawing, check: Check) -> Case:
     """Return the case of a verifier, who has a seed and a confidence of its own, and no limit of queries."""
     neighborhood, answers = explainer.space.at(instance), explainer.table_answers(ask=False)
     questions = Questions(explainer.target, None if answers is None else answers.rule)
