@@ -27,10 +27,7 @@ from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
 from anchorline.result.rule import Rule
-from anchorline.rules.always import prover_of
-from anchorline.rules.assemble import assemble as assemble_rule
-from anchorline.rules.assemble import tolerance
-from anchorline.rules.find import find_rule
+from anchorline.rules.assemble import rule_of
 from anchorline.search.assemble import altered_copies, assemble, assemble_frontier
 from anchorline.search.case import Case
 from anchorline.search.sources import Choose, Cost, Source, estimate_cost, source_of
@@ -284,10 +281,7 @@ class Explainer:
         """Return a rule with given settings, without warnings."""
         case = self.case(instance, settings, check)
         case.predictor.open(case.neighborhood.original)
-        answers = self._answers_for(settings)
-        case = replace(case, within=tolerance(case, settings.within, answers))
-        found = find_rule(case, settings.holds, lambda: prover_of(self.trees, case))
-        return assemble_rule(case, self.space, settings, found, answers)
+        return rule_of(case, self.space, settings, self._answers_for(settings), self.trees)
 
     def predictor(self, limit: float = math.inf) -> Predictor:
         """Return the model with a limit of answers; nothing is asked yet."""

@@ -186,9 +186,9 @@ def find_changes(
         )
     predictor.open(neighborhood.original)
     goal = goal_of(settings.target, predictor)
-    questions = ChangeQuestions(
-        candidates, predictor, goal, _search_limit(settings), neighborhood.rows_per_call, check
-    )
+    measuring = min(settings.n * settings.n_measure, settings.queries // 4)
+    limit = max(2, settings.queries - settings.n - measuring)  # of the search, so that what it finds is measured
+    questions = ChangeQuestions(candidates, predictor, goal, limit, neighborhood.rows_per_call, check)
     leaves = _leaves(questions, reading, settings, neighborhood)
     if leaves is not None:
         questions = replace(questions, candidates=replace(candidates, cell=leaves.cells))
@@ -235,12 +235,6 @@ def _search(questions: ChangeQuestions, settings: ChangeSettings, leaves: LeafAn
     if leaves is not None:
         return search_leaves(questions, leaves, n, most or MOST_FACTS)
     return search_values(questions, n, most or MOST_FACTS, settings.max_values)
-
-
-def _search_limit(settings: ChangeSettings) -> int:
-    """Return how many queries the search may make, so that enough are left to measure what it finds."""
-    measuring = min(settings.n * settings.n_measure, settings.queries // 4)
-    return max(2, settings.queries - settings.n - measuring)
 
 
 def _options(

@@ -14,7 +14,8 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.result.explanation import Share
 
-Limits = tuple[float, float]
+Pair = tuple[float, float]
+"""What belongs to the lower and to the upper limit."""
 
 _SHARE_BETS = tuple((bet, math.log1p(bet)) for bet in (2.0**power for power in range(-4, 6)))
 """Bets of odds 1 + bet against a limit, and how a success lets the logarithm of the capital grow.
@@ -105,11 +106,11 @@ class Count:
         """The share that keeps the decision."""
         return self.kept if self.is_exact or self.n == 0 else self.kept / self.n
 
-    def limits(self, failures: Limits, more: float = 0.0, luck: float = 0.0) -> Limits:
+    def limits(self, failures: Pair, more: float = 0.0, luck: float = 0.0) -> Pair:
         """Return the limits, or those after ``more`` neighbors that are by ``luck`` standard errors better."""
         return self.limit(0, failures, more, luck), self.limit(1, failures, more, luck)
 
-    def limit(self, side: int, failures: Limits, more: float = 0.0, luck: float = 0.0) -> float:
+    def limit(self, side: int, failures: Pair, more: float = 0.0, luck: float = 0.0) -> float:
         """Return the lower (0) or the upper (1) of the limits."""
         if self.is_exact:
             return self.kept
@@ -120,7 +121,7 @@ class Count:
             kept += more * min(max(rate, 0.0), 1.0)
         return 1.0 - lower_limit(n - kept, n, failures[1]) if side else lower_limit(kept, n, failures[0])
 
-    def share(self, failures: Limits) -> Share | None:
+    def share(self, failures: Pair) -> Share | None:
         """Return the share with its limits, or None if nothing was asked."""
         if self.n == 0:
             return None

@@ -43,7 +43,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees.intervals import checked_confidence
-from anchorline.guarantees.limits import Count, Limits, Squares
+from anchorline.guarantees.limits import Count, Pair, Squares
 from anchorline.result.explanation import Fit, Share, Verdict
 
 FEWEST_UNBROKEN = 0.05
@@ -353,7 +353,8 @@ class Measurement:
         sizes = dict.fromkeys(("law", "facts", "unbroken"), 0)
         if "all" in wanted:
             n_law = self._squares.n if self.is_number else self._all.n
-            sizes["law"] = _grown(n_law, needed) if self._squares.n else self._first_law
+            first = FIRST_LAW if self.is_number or not self._before[0] else FEWEST
+            sizes["law"] = _grown(n_law, needed) if self._squares.n else first
         if "drawn" in wanted:
             sizes["facts"] = _grown(self._drawn.n, needed)
         if "law" in wanted and (share := self._unbroken_share) is not None:
@@ -362,10 +363,6 @@ class Measurement:
         if total > left:
             sizes = {stream: size * max(left, 0) // total for stream, size in sizes.items()}
         return Round(**sizes)
-
-    @property
-    def _first_law(self) -> int:
-        return FIRST_LAW if self.is_number or not self._before[0] else FEWEST
 
     def _wanted(self, left: int) -> tuple[set[str], float]:
         """Return the counts whose streams can improve the verdict, and how many more neighbors of each will.
@@ -435,7 +432,7 @@ class Measurement:
         return {"drawn": self._drawn, "law": self._law}
 
     @cached_property
-    def _failures(self) -> dict[str, Limits]:
+    def _failures(self) -> dict[str, Pair]:
         """How probable it may be that the lower and the upper limit of each figure ever fail."""
         parts = {"fit": (1, 1), "all": (1, 1)}
         if self.effects.size and not self.is_number:

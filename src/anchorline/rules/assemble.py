@@ -1,14 +1,18 @@
-"""From a rule that was found to its figures, and the strips of its picture."""
+"""From an opened case to a rule: what is found, its figures, and the strips of its picture."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.result.rule import Rule, RuleProof, Strip
-from anchorline.rules.find import Found, failures_of_all
+from anchorline.rules.always import prover_of
+from anchorline.rules.find import Found, failures_of_all, find_rule
 from anchorline.search.assemble import VERSIONS, queries_of, rows_with, with_extent
 from anchorline.search.case import Case
 from anchorline.search.table import TableAnswers
+from anchorline.search.trees import ModelTrees
 from anchorline.settings import RuleSettings
 from anchorline.spaces.base import Space
 
@@ -39,14 +43,12 @@ def tolerance(case: Case, within: float | None, answers: TableAnswers | None) ->
     )
 
 
-def assemble(
-    case: Case,
-    space: Space,
-    settings: RuleSettings,
-    found: Found,
-    answers: TableAnswers | None,
+def rule_of(
+    case: Case, space: Space, settings: RuleSettings, answers: TableAnswers | None, trees: ModelTrees
 ) -> Rule:
-    """Return the rule of a case; ``answers`` are those to rows of the table, if they were asked for."""
+    """Return the rule of an opened case; ``answers`` are those to rows of the table, if they were asked for."""
+    case = replace(case, within=tolerance(case, settings.within, answers))
+    found = find_rule(case, settings.holds, lambda: prover_of(trees, case))
     certificate = found.certificate
     facts = tuple(case.neighborhood.fact(fact) for fact in found.facts)
     strips = tuple(_strip(case, found, place) for place in range(len(facts)))

@@ -20,8 +20,7 @@ from itertools import count, islice, takewhile
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees.limits import Count
-from anchorline.guarantees.limits import Limits as Failures
+from anchorline.guarantees.limits import Count, Pair
 from anchorline.guarantees.measuring import FEWEST_UNBROKEN
 from anchorline.optimize.boxes import Attributes, Box, Boxes, Draws, Goal, best_rule, grow_rules, sets_of
 from anchorline.optimize.choose import best_sum
@@ -59,7 +58,7 @@ class Certificate:
 
     drawn: Count
     law: Count | None
-    failures: Failures
+    failures: Pair
     target: float | None
     draws: tuple[Draws, ...] = ()
 
@@ -75,7 +74,7 @@ class Certificate:
         low, high = self.limits()
         return Share(smallest.value, low, high, smallest.n, all(count.is_exact for count in self.counts))
 
-    def limits(self, more: float = 0.0, luck: float = 0.0) -> Failures:
+    def limits(self, more: float = 0.0, luck: float = 0.0) -> Pair:
         """Return the limits of the smaller share, or those after ``more`` neighbors that are luckier."""
         both = [count.limits(self.failures, more, luck) for count in self.counts]
         return min(low for low, _ in both), min(high for _, high in both)
@@ -377,7 +376,7 @@ def _rank(certificate: Certificate) -> tuple[bool, float]:
 # Certificates
 
 
-def failures_of(confidence: float, attempt: int) -> Failures:
+def failures_of(confidence: float, attempt: int) -> Pair:
     """Return how probable it may be that the limits of one of two shares ever fail, in the given attempt.
 
     The first attempt has half of what is left beside the share of all neighbors, the next a quarter, and so on, so
@@ -387,7 +386,7 @@ def failures_of(confidence: float, attempt: int) -> Failures:
     return 3 * unit, unit
 
 
-def failures_of_all(confidence: float) -> Failures:
+def failures_of_all(confidence: float) -> Pair:
     """Return how probable it may be that the limits of the share of all neighbors fail."""
     return (1.0 - confidence) / 10, (1.0 - confidence) / 10
 
