@@ -403,15 +403,9 @@ def _reached(
 ) -> np.ndarray:
     """Return which combinations turn, (n,), given the answers and what is known of single facts."""
     cell = questions.candidates.cell
-    known = dict(zip(map(tuple, cell[asked].tolist()), turned.tolist(), strict=True))
-    reached = np.empty(len(combinations), dtype=bool)
-    for i, key in enumerate(map(tuple, cell[combinations].tolist())):
-        if key in known:
-            reached[i] = known[key]
-        else:
-            reply, place = questions.alone[key[0]]
-            reached[i] = reply.reached[place]
-    return reached
+    known = {(key,): bool(reply.reached[place]) for key, (reply, place) in questions.alone.items()}
+    known |= dict(zip(map(tuple, cell[asked].tolist()), turned.tolist(), strict=True))
+    return np.array([known[tuple(key)] for key in cell[combinations].tolist()], dtype=bool)
 
 
 def _weights(candidates: Candidates, cells: np.ndarray, values: np.ndarray) -> np.ndarray:
