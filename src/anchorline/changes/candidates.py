@@ -126,7 +126,7 @@ class Choice:
     numbers: np.ndarray | None = None
 
 
-class Case(ABC):
+class Changeable(ABC):
     """An instance whose attributes may change; a value is given by its attribute and its index in the choice."""
 
     choices: tuple[Choice, ...]
@@ -161,7 +161,7 @@ class Case(ABC):
         """Return which values are those of another instance of the same space, (m,)."""
 
 
-class TwoValuedCase(Case):
+class ChangeableParts(Changeable):
     """An instance whose attributes have one other value each."""
 
     def __init__(self, neighborhood: TwoValued) -> None:
@@ -191,7 +191,7 @@ class TwoValuedCase(Case):
         return np.array([other.fact(attribute).value != self.before(attribute)])
 
 
-class TableCase(Case):
+class ChangeableRow(Changeable):
     """A row of a table, whose attributes may take the values of training rows.
 
     ``positions`` are those of the columns of each attribute, and ``views`` the column by which it is ordered, or
@@ -329,7 +329,7 @@ class Wishes:
     toward: Neighborhood | None = None
     cost: Mapping[str, float] | Price | None = None
 
-    def check(self, case: Case) -> None:
+    def check(self, case: Changeable) -> None:
         """Raise `ParameterError` for a name that is neither an attribute nor one of its columns, nor held."""
         known = {*case.held, *(name for choice in case.choices for name in (choice.name, *choice.columns))}
         given = {"fixed": self.fixed, "allowed": self.allowed or (), "direction": self.direction or ()}
@@ -347,7 +347,7 @@ class Wishes:
                     f"direction={{{name!r}: 'up'}}."
                 )
 
-    def kept(self, case: Case, attribute: int) -> np.ndarray:
+    def kept(self, case: Changeable, attribute: int) -> np.ndarray:
         """Return the indices of the values of an attribute that are allowed."""
         choice = case.choices[attribute]
         own = {choice.name, *choice.columns}
@@ -381,7 +381,7 @@ def _in_direction(choice: Choice, name: str, way: str) -> np.ndarray:
     return np.asarray(choice.sides == _DIRECTIONS[way])
 
 
-def _allowed(case: Case, attribute: int, name: str, limits: Any) -> np.ndarray:
+def _allowed(case: Changeable, attribute: int, name: str, limits: Any) -> np.ndarray:
     choice = case.choices[attribute]
     if len(choice.columns) > 1:
         raise ParameterError(
@@ -438,7 +438,7 @@ class Candidates:
     multiply distances; ``price`` replaces the weighted sum if it is given.
     """
 
-    case: Case
+    case: Changeable
     owner: np.ndarray
     value: np.ndarray
     cell: np.ndarray
@@ -446,7 +446,7 @@ class Candidates:
     price: Price | None = None
 
     @classmethod
-    def of(cls, case: Case, wishes: Wishes) -> "Candidates":
+    def of(cls, case: Changeable, wishes: Wishes) -> "Candidates":
         """Return the candidates that the wishes allow; raise `ParameterError` if there are none."""
         wishes.check(case)
         kept = [wishes.kept(case, a) for a in range(len(case.choices))]
@@ -518,7 +518,7 @@ class Candidates:
         return np.asarray(candidates[np.unique(np.r_[0, at, len(candidates) - 1])[:most]])
 
     def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the attributes and values of candidates, as `Case.realize` takes them; -1 changes nothing."""
+        """Return the attributes and values of candidates, as `realize` takes them; -1 changes nothing."""
         return np.append(self.owner, -1)[chosen], np.append(self.value, -1)[chosen]
 
     def cost(self, chosen: np.ndarray) -> np.ndarray:

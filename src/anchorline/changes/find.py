@@ -8,7 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anchorline._version import __version__
-from anchorline.changes.candidates import Candidates, Case, Change, Price, TableCase, TwoValuedCase, Wishes
+from anchorline.changes.candidates import (
+    Candidates,
+    Change,
+    Changeable,
+    ChangeableParts,
+    ChangeableRow,
+    Price,
+    Wishes,
+)
 from anchorline.changes.leaves import MIN_QUERIES, LeafAnswers, leaves_of, search_leaves
 from anchorline.changes.questions import ChangeQuestions, Goal, Reply, goal_of
 from anchorline.changes.realism import Nearby
@@ -147,12 +155,12 @@ def _are_weights(cost: Any) -> bool:
     )
 
 
-def case_of(neighborhood: Neighborhood) -> Case:
+def changeable(neighborhood: Neighborhood) -> Changeable:
     """Return what the attributes of an instance may be changed to."""
     if isinstance(neighborhood, TableNeighborhood):
-        return TableCase(neighborhood)
+        return ChangeableRow(neighborhood)
     if isinstance(neighborhood, TwoValued):
-        return TwoValuedCase(neighborhood)
+        return ChangeableParts(neighborhood)
     raise ParameterError(
         f"The instance is a {type(neighborhood).__name__}, whose attributes have no values to change to. Pass a "
         "Table, a Hypercube, a Text, an Image or a Signal."
@@ -177,7 +185,7 @@ def find_changes(
     neighborhood = space.at(instance)
     toward = None if settings.toward is None else space.at(settings.toward)
     wishes = Wishes(settings.fixed, settings.allowed, settings.direction, toward, settings.cost)
-    candidates = Candidates.of(case_of(neighborhood), wishes)
+    candidates = Candidates.of(changeable(neighborhood), wishes)
     check()
     if settings.queries < 2 * predictor.questions.per_row:
         raise ParameterError(

@@ -29,6 +29,7 @@ from anchorline.model.trees import Ensemble, Reading
 from anchorline.model.trees.ensemble import LEAF
 from anchorline.model.trees.reading import Forms, allowed_error
 from anchorline.search.leaves import codes_of, tests_of
+from anchorline.search.trees import differ, features_of
 
 MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a small limit has no room for
 _N_CHECKED = 128
@@ -105,7 +106,7 @@ def leaves_of(questions: ChangeQuestions, reading: Reading, original: Any) -> Le
     forms = Forms.of(questions.goal.kind, questions.goal.wanted, reading, predictor.column or 0)
     if forms is None:
         return None
-    own = _features(reading, original)
+    own = features_of(reading.transform, original)
     singles = np.concatenate(
         [_realized(questions, reading, np.arange(*ends)[:, None]) for ends in batches(len(candidates.owner))]
     )
@@ -118,19 +119,15 @@ def leaves_of(questions: ChangeQuestions, reading: Reading, original: Any) -> Le
     return _built(replace(forms, tolerance=2 * allowed), reading, candidates, own[0], singles, owners)
 
 
-def _features(reading: Reading, inputs: Any) -> np.ndarray:
-    return np.asarray(reading.transform(inputs), dtype=np.float64)
-
-
 def _realized(questions: ChangeQuestions, reading: Reading, chosen: np.ndarray) -> np.ndarray:
     """Return the features of changes (n, s), given as candidates; -1 changes nothing."""
     questions.check()
-    return _features(reading, questions.candidates.case.realize(*questions.candidates.places(chosen)))
+    return features_of(reading.transform, questions.candidates.case.realize(*questions.candidates.places(chosen)))
 
 
 def _owners(candidates: Candidates, own: np.ndarray, singles: np.ndarray) -> np.ndarray | None:
     """Return the attribute that each feature depends on, -1 for none; None if one depends on several."""
-    changed = (singles != own) & ~(np.isnan(singles) & np.isnan(own))
+    changed = differ(singles, own)
     owners = np.full(own.shape[1], -1, dtype=np.intp)
     for a in candidates.attributes.tolist():
         mine = changed[candidates.owner == a].any(axis=0)
@@ -156,7 +153,7 @@ def _allowed_error(
         mine, changed = np.flatnonzero(owners == a), np.flatnonzero(chosen[:, place] >= 0)
         expected[np.ix_(changed, mine)] = singles[np.ix_(chosen[changed, place], mine)]
     inputs = candidates.case.realize(*candidates.places(chosen))
-    if not np.array_equal(_features(reading, inputs), expected, equal_nan=True):
+    if not np.array_equal(features_of(reading.transform, inputs), expected, equal_nan=True):
         return None
     questions.check()
     scores = questions.predictor.questions.ask(candidates.case.realize(*candidates.places(chosen)), len(chosen))

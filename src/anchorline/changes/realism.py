@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.changes.candidates import APART, Candidates, Change, TableCase, Values, distinct_values
+from anchorline.changes.candidates import APART, Candidates, Change, ChangeableRow, Values, distinct_values
 from anchorline.changes.result import Realism
 from anchorline.spaces.rows import Schema
 
@@ -69,7 +69,7 @@ class Nearby:
     """
 
     candidates: Candidates
-    case: TableCase
+    case: ChangeableRow
     rows: Rows
     places: Mapping[int, int]
     apart: np.ndarray
@@ -79,7 +79,7 @@ class Nearby:
     def of(cls, candidates: Candidates) -> "Nearby | None":
         """Return the rows beside an instance; None if there are none to compare it with."""
         case = candidates.case
-        if not isinstance(case, TableCase):
+        if not isinstance(case, ChangeableRow):
             return None
         positions = tuple(sorted(j for each in case.positions for j in each))
         columns = tuple((j, None if j in case.named else j) for j in positions)
@@ -122,7 +122,7 @@ def _numbers(values: Values, ids: np.ndarray) -> np.ndarray:
     return np.where(ids >= 0, np.append(lookup, np.nan)[ids], np.nan)
 
 
-def _place(values: Values, case: TableCase, j: int) -> float:
+def _place(values: Values, case: ChangeableRow, j: int) -> float:
     """Return the place or code of the row's own value in a column; -1 for a category that no row has."""
     cell = case.cells[j]
     if cell.missing[0]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.changes.candidates import Candidates, Change, TableCase
+from anchorline.changes.candidates import Candidates, Change, ChangeableRow
 from anchorline.changes.questions import ChangeQuestions, Reply
 from anchorline.changes.realism import Nearby
 from anchorline.changes.result import Level
@@ -499,7 +499,7 @@ def _differing(candidates: Candidates) -> np.ndarray:
     Rows with a value that is not allowed, or missing where the instance's is not, are left out.
     """
     case = candidates.case
-    if not isinstance(case, TableCase):
+    if not isinstance(case, ChangeableRow):
         raise ParameterError("examples is 'rows', but there is no training table. Type examples='values'.")
     columns = []
     for a, (choice, values) in enumerate(zip(case.choices, case.values, strict=True)):

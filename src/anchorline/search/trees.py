@@ -124,20 +124,20 @@ class JoinedTrees:
     def of(cls, reading: Reading, table: Table) -> "JoinedTrees":
         """Join trees with a table; raise `NotSeparableError` if a feature depends on several attributes."""
         owners, same = _owners(_Units(table), reading.transform)
-        pool = _features(reading.transform, table.donated.rows(np.arange(table.n_pool)))
+        pool = features_of(reading.transform, table.donated.rows(np.arange(table.n_pool)))
         fixed = owners < 0
-        if _differ(pool[:, fixed], same[fixed]).any():
+        if differ(pool[:, fixed], same[fixed]).any():
             raise NotSeparableError("the reference has values that the table lacks")
         return cls(reading, table, pool, np.minimum(owners, len(table.attributes)), same)
 
     def features(self, inputs: Any) -> np.ndarray:
         """Return the features (n, m) of model inputs of n rows."""
-        return _features(self.reading.transform, inputs)
+        return features_of(self.reading.transform, inputs)
 
     def is_strange(self, features: np.ndarray) -> bool:
         """Return whether a row has other features (m,) than all rows of the table where these are the same."""
         fixed = self.owners < 0
-        return bool(_differ(features[fixed], self.same[fixed]).any())
+        return bool(differ(features[fixed], self.same[fixed]).any())
 
     def sums(self, weights: np.ndarray) -> LeafSums | None:
         """Return the sum of the columns of the answers with these weights (columns,); None if not by leaves."""
@@ -235,18 +235,18 @@ def _owners(units: _Units, transform: Transform) -> tuple[np.ndarray, np.ndarray
     Units are numbered in binary: all units that have bit i take the values of other rows at once, and the features
     that change are those of units that have bit i. Raise `NotSeparableError` if several units decide a feature.
     """
-    values = _features(transform, units.natives.rows(np.arange(units.n_rows)))
+    values = features_of(transform, units.natives.rows(np.arange(units.n_rows)))
     owners = np.full(values.shape[1], -1, dtype=np.intp)
     for n_probes in dict.fromkeys((min(units.n_rows, _N_PROBES), units.n_rows)):
-        is_open = (owners < 0) & _differ(values, values[0]).any(axis=0)
+        is_open = (owners < 0) & differ(values, values[0]).any(axis=0)
         if is_open.any():
             rows = np.unique(np.linspace(0, units.n_rows - 1, n_probes).astype(np.intp))
             owners[is_open] = _probe(units, transform, values, rows)[is_open]
     drawn = (Random.of(0, b"", "features").uniforms(units.n, _N_CHECKED) * units.n_rows).astype(np.intp)
-    answered = _features(transform, units.inputs(drawn))
+    answered = features_of(transform, units.inputs(drawn))
     row_of_unit = np.append(drawn, np.zeros((1, _N_CHECKED), dtype=np.intp), axis=0)
     expected = np.take_along_axis(values, row_of_unit[owners].T, axis=0)  # the last row is that of owner -1
-    wrong = np.flatnonzero(_differ(answered, expected).any(axis=0))
+    wrong = np.flatnonzero(differ(answered, expected).any(axis=0))
     if len(wrong):
         raise NotSeparableError(f"feature {wrong[0]} of the model depends on several attributes")
     return owners, values[0]
@@ -259,14 +259,15 @@ def _probe(units: _Units, transform: Transform, values: np.ndarray, rows: np.nda
     for bit in range(units.n.bit_length()):
         has_bit = (numbers >> bit & 1).astype(bool)
         mixed = np.where(has_bit[:, None], np.roll(rows, 1), rows)
-        found += _differ(_features(transform, units.inputs(mixed)), values[rows]).any(axis=0) << bit
+        found += differ(features_of(transform, units.inputs(mixed)), values[rows]).any(axis=0) << bit
     return np.where(found > units.n, units.n, found) - 1  # a mixture of units fails the check
 
 
-def _features(transform: Transform, inputs: Any) -> np.ndarray:
+def features_of(transform: Transform, inputs: Any) -> np.ndarray:
+    """Return the features (n, m) of model inputs of n rows."""
     return np.asarray(transform(inputs), dtype=np.float64)
 
 
-def _differ(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def differ(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return where two arrays differ; missing values are equal."""
     return np.asarray((first != second) & ~(np.isnan(first) & np.isnan(second)))

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.changes.candidates import TwoValuedCase
-from anchorline.changes.find import ChangeSettings, case_of
+from anchorline.changes.candidates import ChangeableParts
+from anchorline.changes.find import ChangeSettings, changeable
 from anchorline.changes.result import Changes
 from anchorline.errors import (
     AnchorlineError,
@@ -583,8 +583,8 @@ def _wrong_answers(changes: Changes, explainer: Explainer, instance: Any, check:
 
 def _example(changes: Changes, place: int, space: Space, instance: Any) -> Any:
     """Return the model's input of an example: another row, or the instance without some words or regions."""
-    case = case_of(space.at(instance))
-    if isinstance(case, TwoValuedCase):
+    case = changeable(space.at(instance))
+    if isinstance(case, ChangeableParts):
         names = [choice.name for choice in case.choices]
         moved = np.array([[names.index(move.attribute) for move in changes[place].moves]], dtype=np.intp)
         return case.realize(moved, np.zeros_like(moved))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from anchorline.changes.candidates import Candidates, Wishes
-from anchorline.changes.find import ChangeSettings, case_of, measured
+from anchorline.changes.find import ChangeSettings, changeable, measured
 from anchorline.changes.questions import ChangeQuestions, Goal
 from anchorline.model.outputs import Target
 from anchorline.model.predictor import Predictor, Questions
@@ -24,7 +24,7 @@ def questions(share):
 
     table = Table(TABLE)
     neighborhood = table.at(ROW)
-    candidates = Candidates.of(case_of(neighborhood), Wishes())
+    candidates = Candidates.of(changeable(neighborhood), Wishes())
     predictor = Predictor(Questions(Target(model, "number")), threshold=0.5)
     turns[0, 0] = False
     predictor.open(neighborhood.original)
