@@ -156,6 +156,18 @@ SECTIONS = {
             *("our_median_coverage_there", "its_median_coverage_there", "times_ours", "missed"),
         ),
     ),
+    "reasons": Section(
+        "Reasons for letters",
+        "Declined rows of four tables, compared with the rows that score just enough. Clear: rows without a "
+        "disclosed near tie in any of ten seeds; same: those with the same reasons from all seeds. As points: "
+        "of logistic models, rows whose reasons are those of the points that the row lacks of the reference's "
+        "average. Ratio: of median times to those of `explain`. As SHAP: the share of our reasons that SHAP's "
+        "permutation values, with the same rows as background, put first, too.",
+        totals(
+            *("rows", "clear", "same", "near_ties", "as_points", "of_points", "seconds", "ratio", "queries"),
+            *("as_shap", "shap_seconds"),
+        ),
+    ),
     "facts": Section(
         "Do the facts hold the output?",
         "Error that remains while facts hold over the error with nothing held: mean squared drops of 2,000 "

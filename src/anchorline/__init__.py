@@ -15,12 +15,13 @@ from anchorline.verify import verify
 
 if TYPE_CHECKING:
     from anchorline.changes.result import Changes, Counterfactual
-    from anchorline.explainer import Explainer
+    from anchorline.explainer import Explainer, check_use
     from anchorline.facts import Fact
     from anchorline.model.cache import AnswerCache
     from anchorline.result.explanation import Explanation, Verdict
     from anchorline.result.explanations import Explanations, Failure
     from anchorline.result.frontier import Frontier
+    from anchorline.result.reasons import Reasons
     from anchorline.result.rule import Rule, Rules, RuleVerdict
     from anchorline.spaces.hypercube import Hypercube
     from anchorline.spaces.regions import Image, Signal
@@ -40,6 +41,7 @@ _ON_FIRST_USE = {
     "Frontier": "anchorline.result.frontier",
     "Hypercube": "anchorline.spaces.hypercube",
     "Image": "anchorline.spaces.regions",
+    "Reasons": "anchorline.result.reasons",
     "Rule": "anchorline.result.rule",
     "RuleVerdict": "anchorline.result.rule",
     "Rules": "anchorline.result.rule",
@@ -47,6 +49,7 @@ _ON_FIRST_USE = {
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",
     "Verdict": "anchorline.result.explanation",
+    "check_use": "anchorline.explainer",
 }
 
 _GONE = {
@@ -68,6 +71,7 @@ __all__ = [
     "Frontier",
     "Hypercube",
     "Image",
+    "Reasons",
     "Rule",
     "RuleVerdict",
     "Rules",
@@ -76,6 +80,7 @@ __all__ = [
     "Text",
     "Verdict",
     "__version__",
+    "check_use",
     "verify",
 ]
 

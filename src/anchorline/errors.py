@@ -6,6 +6,10 @@
     |- InstanceError (ValueError)             the instance to explain does not belong to the space
     |  `- InstanceNeededError (ValueError)    a record identifies its instance but does not contain it
     |- ParameterError (ValueError)            k, sigma, queries, ... out of range
+    |- ReasonsError (ValueError)              no reasons may be stated for a decision
+    |  |- FavorableError (ValueError)         the decision is favorable, so that nothing is adverse
+    |  |- ProhibitedError (ValueError)        a prohibited attribute would be a principal reason
+    |  `- UnmappedError (ValueError)          a reason has no code
     |- SampleError (ValueError)               cells, flips, drops or weights that do not fit together
     |- PredictorError (RuntimeError)          the model raised an exception
     |  `- RemoteModelError (RuntimeError)     a model behind an address failed, or its answer is unusable
@@ -113,6 +117,22 @@ class InstanceNeededError(InstanceError):
 
 class ParameterError(AnchorlineError, ValueError):
     """A parameter is out of range."""
+
+
+class ReasonsError(AnchorlineError, ValueError):
+    """No reasons may be stated for a decision."""
+
+
+class FavorableError(ReasonsError):
+    """The decision is favorable, so that nothing is adverse."""
+
+
+class ProhibitedError(ReasonsError):
+    """A prohibited attribute would be a principal reason."""
+
+
+class UnmappedError(ReasonsError):
+    """A reason has no code."""
 
 
 class SampleError(AnchorlineError, ValueError):

@@ -5,12 +5,13 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from anchorline.changes.find import ChangeSettings, find_changes
 from anchorline.changes.result import Changes
-from anchorline.errors import ParameterError, SetupWarning, names_similar_keywords
-from anchorline.model.cache import AnswerCache
+from anchorline.errors import CacheError, ParameterError, SetupWarning, names_similar_keywords
+from anchorline.model.cache import AnswerCache, fingerprint
 from anchorline.model.features import match_columns
 from anchorline.model.outputs import (
     Target,
@@ -23,9 +24,13 @@ from anchorline.model.outputs import (
 )
 from anchorline.model.predictor import Predictor, Questions
 from anchorline.optimize.choose import best_sum
+from anchorline.reasons.find import find_reasons, near, require
+from anchorline.reasons.use import find_use
+from anchorline.result.codes import Codes
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
+from anchorline.result.reasons import Reasons, Use
 from anchorline.result.rule import Rule
 from anchorline.rules.assemble import rule_of
 from anchorline.search.assemble import altered_copies, assemble, assemble_frontier
@@ -36,6 +41,7 @@ from anchorline.search.trees import ModelTrees
 from anchorline.settings import (
     FEWEST_QUERIES,
     Drawing,
+    ReasonSettings,
     RuleSettings,
     Settings,
     checked_count,
@@ -43,7 +49,7 @@ from anchorline.settings import (
     plain_number,
 )
 from anchorline.spaces.base import Finding, Space
-from anchorline.spaces.table import as_space, check_order
+from anchorline.spaces.table import Table, as_space, check_order
 
 Check = Callable[[], object] | None  # is called in every loop, and may raise to interrupt
 _GONE = {
@@ -110,30 +116,57 @@ class Explainer:
     ) -> None:
         check_order(model, space)
         self.model = model
-        self.space: Space = as_space(space)
+        self._space: Space = as_space(space)
         is_contrast = threshold is None and isinstance(output, list | tuple)
         self.threshold = 0.0 if is_contrast else checked_threshold(threshold)
         self.output_range = None if output_range is None else checked_range(output_range)
         self.cache = AnswerCache.of(cache)
-        self.columns = match_columns(model, self.space.names)
+        self.columns = match_columns(model, self._space.names)
         if self.columns.ignored:
-            self.space = self.space.holding(self.columns.ignored)
+            self._space = self._space.holding(self.columns.ignored)
         self._choices: dict[str, Any] = {"output": output, "task": task, "classes": classes, "input": input}
         self._choices |= {"output_scale": output_scale, "own_decision": threshold is None}
         target = self._resolved()
         classes_come_with_answers = classes is None and tells_labels_later(model)
-        self._target = None if classes_come_with_answers and self.space.names else target
-        self.trees = ModelTrees(model, self.columns, self.space)
+        self._target = None if classes_come_with_answers and self._space.names else target
+        self._shows_trees = True
+        self._tables: dict[Any, tuple[Any, Table]] = {}  # with other references, of `reasons`
+        self._others: dict[Any, Explainer] = {}  # over these tables
         self._answers: TableAnswers | None = None
         self._is_asked = False
         self._found: tuple[Finding, ...] | None = None
         self._warned: set[Finding] = set()
 
     @property
+    def space(self) -> Space:
+        """The space; a table whose reference is "near" gets it from the answers about its rows, at first use."""
+        if self._space.awaits_near:
+            self._space = self._near("below")
+        return self._space
+
+    def _near(self, adverse: str) -> Table:
+        answers = self.table_answers()
+        assert isinstance(self._space, Table)
+        assert answers is not None  # a table has rows
+        return near(self._space, answers, self.predictor(), self.threshold, adverse)
+
+    @cached_property
+    def trees(self) -> ModelTrees:
+        """The trees of the model on the table, which are read at first use."""
+        return ModelTrees(self.model if self._shows_trees else None, self.columns, self.space)
+
+    def _copy(self) -> "Explainer":
+        """Return a copy whose answers, space or trees may differ; what depends on them is made again."""
+        other = copy.copy(self)
+        other.__dict__.pop("trees", None)
+        other._others = {}
+        return other
+
+    @property
     def target(self) -> Target:
         """Which of the model's numbers is explained; some models are asked about one row for their labels."""
         if self._target is None:
-            inputs, cache = self.space.at(0).original, self.cache
+            inputs, cache = self._space.at(0).original, self.cache
             labels = self.model.classes_for(inputs) if cache is None else cache.classes_of(self.model, inputs)
             self._target = self._resolved(classes=labels)
         return self._target
@@ -196,7 +229,7 @@ class Explainer:
     def table_answers(self, *, ask: bool = True) -> TableAnswers | None:
         """Return the model's answers about the table, which are asked for once; None if they are not there."""
         if ask and not self._is_asked:
-            self._answers, self._is_asked = TableAnswers.ask(self.space, self.target), True
+            self._answers, self._is_asked = TableAnswers.ask(self._space, self.target), True
             self._found = None
         return self._answers
 
@@ -283,6 +316,70 @@ class Explainer:
         case.predictor.open(case.neighborhood.original)
         return rule_of(case, self.space, settings, self._answers_for(settings), self.trees)
 
+    def reasons(
+        self, instance: Any, *, codes: Any = None, reference: Any = None, check: Check = None, **keywords: Any
+    ) -> Reasons:
+        """Return the main reasons of an adverse decision, for a letter; see docs/reasons.md.
+
+        ``codes`` maps attributes to codes and texts: a mapping, or a CSV or JSON file. ``reference`` are the rows
+        that the case is compared with: a frame, "all" of the table, or "near" (those at the threshold or slightly
+        beyond it); by default those from which the table draws. The other keywords are those of `ReasonSettings`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anchorline.spaces.table import Table
+        >>> rows = np.array([[income, debt] for income in range(10) for debt in range(10)])
+        >>> table = Table(rows, names=["income", "debt"])
+        >>> explainer = Explainer(lambda rows: rows[:, 0] - 2.0 * rows[:, 1], table, output="points", threshold=-9)
+        >>> codes = {"income": ("R1", "Income too low"), "debt": ("R2", "Debt too high")}
+        >>> explainer.reasons([1, 9], codes=codes, reference="near").letter()
+        ['Debt too high', 'Income too low']
+        """
+        settings = self.reason_settings(codes=codes, reference=reference, **keywords)
+        found = self.referring_to(reference, settings).reasons_with(instance, settings, check)
+        self.warn()
+        return found
+
+    def reason_settings(self, *, codes: Any = None, reference: Any = None, **keywords: Any) -> ReasonSettings:
+        """Return the settings of a call of `reasons`; a frame is the reference of a table of its own."""
+        if reference is None and self._space.reference == "near":
+            reference = "near"
+        kind = reference if isinstance(reference, str) else "table"
+        return ReasonSettings.from_keywords("reasons", codes=Codes.of(codes).entries, reference=kind, **keywords)
+
+    def referring_to(self, reference: Any, settings: ReasonSettings) -> "Explainer":
+        """Return the explainer whose table draws from this reference; it is made once."""
+        table = require(self._space, self.threshold, settings, self.columns.ignored)
+        reference = settings.reference if settings.reference != "table" else reference
+        if reference is None:
+            return self
+        is_near = isinstance(reference, str) and reference == "near"
+        key = settings.adverse if is_near else reference if isinstance(reference, str) else id(reference)
+        if key not in self._tables:
+            drawing = self._near(settings.adverse) if is_near else table.drawing_from(reference)
+            self._tables[key] = reference, drawing  # with the reference, whose id is then not given again
+        if key not in self._others:
+            self._others[key] = self.over(self._tables[key][1])
+        return self._others[key]
+
+    def reasons_with(self, instance: Any, settings: ReasonSettings, check: Check = None) -> Reasons:
+        """Return the reasons with given settings, compared with this explainer's own table, without warnings."""
+        case, answers = self.case(instance, settings.common, check), self._answers_for(settings.common)
+        return find_reasons(case, settings, lambda: self.trees.gains(case, answers), self.digest)
+
+    @cached_property
+    def digest(self) -> str | None:
+        """What identifies the content of a fitted model, as in `AnswerCache`; None if nothing can."""
+        try:
+            return fingerprint(getattr(self.model, "counted_model", self.model))
+        except CacheError:
+            return None
+
+    def check_use(self, attribute: str, *, queries: int = 1_000_000) -> Use:
+        """Return which decisions in the table some value of an attribute changes; see `anchorline.check_use`."""
+        return find_use(self._space, self.target, self.threshold, self.trees, attribute, queries)
+
     def predictor(self, limit: float = math.inf) -> Predictor:
         """Return the model with a limit of answers; nothing is asked yet."""
         return Predictor(Questions(self.target, None, limit), self.threshold, self.output_range)
@@ -305,6 +402,7 @@ class Explainer:
         ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to be mixed in one call of
         the model. ``id`` names a column that identifies the rows. The other keywords are those of `explain`, and
         ``rule``: True finds the rule of every row, too, and keywords of `rule` (``rule=dict(holds=0.9)``) say how.
+        ``reasons`` takes codes, or keywords of `reasons`, and adds the reasons of every adverse decision.
         """
         from anchorline.batch.local import explain_many
 
@@ -318,20 +416,26 @@ class Explainer:
         target, answers = self.target, self._answers
         if target.asks_predict and answers is not None and answers.rule is not None:  # the scores decide
             target = replace(target, ask=scores_only(target.ask), rule=None)
-        other = copy.copy(self)
+        other = self._copy()
         other._target = replace(target, ask=wrap(target.ask))
         return other
 
     def explaining(self, column: int) -> "Explainer":
         """Return the explainer of another class, by the number of its score; it shares answers about the table."""
-        other = copy.copy(self)
-        other._target = replace(self.target, column=column, name=None)
+        other = self._copy()
+        other._target, other._tables = replace(self.target, column=column, name=None), {}
         return other
 
     def without_trees(self) -> "Explainer":
         """Return the explainer that draws neighbors even if it could read trees, as for a mere function."""
-        other = copy.copy(self)
-        other.trees = ModelTrees(None, self.columns, self.space)
+        other = self._copy()
+        other._shows_trees = False
+        return other
+
+    def over(self, space: Space) -> "Explainer":
+        """Return the explainer of the same model in another space, such as one with another reference."""
+        other = self._copy()
+        other._space, other._found = space, None
         return other
 
     def check(self) -> tuple[Finding, ...]:
@@ -365,3 +469,24 @@ class Explainer:
             self._warned.add(finding)
             if finding.code not in ADVICE:
                 warnings.warn(SetupWarning(finding.text, finding.code, finding.columns), stacklevel=stacklevel)
+
+
+def check_use(model: Any, space: Any, attribute: str, *, queries: int = 1_000_000, **keywords: Any) -> Use:
+    """Return whether any value of an attribute changes any decision in a table, and how many decisions.
+
+    Every row of the table (at most 10,000) is asked about with every value of the attribute in the table. Of
+    trees that can be read, one value per set of values that pass the same tests is enough. If that takes more
+    than ``queries``, fewer values are tried, and the answer is not exact. ``attribute`` is a column or a group,
+    fixed or not; the other keywords are those of `Explainer`. The decision is that of the threshold, or the
+    class; of numbers, every difference counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anchorline.spaces.table import Table
+    >>> rows = np.array([[income, sex] for income in range(10) for sex in (0, 1)])
+    >>> table = Table(rows, names=["income", "sex"])
+    >>> print(check_use(lambda rows: rows[:, 0] - 0.1 * rows[:, 1], table, "sex", threshold=5))
+    sex changes 2 of 20 decisions in the table (exact: each row was asked with all 2 values; 60 queries).
+    """
+    return Explainer(model, space, **keywords).check_use(attribute, queries=queries)

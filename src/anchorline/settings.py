@@ -160,6 +160,55 @@ class RuleSettings(Drawing):
         Drawing._check(self)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonSettings(Keywords):
+    """The keywords of `reasons`.
+
+    ``n``: the most reasons. ``adverse``: the side of the threshold, "below" or "above", on which a decision is
+    adverse. ``reference``: the rows that the case is compared with, "all" of the table, or "near" (at the
+    threshold or slightly beyond it); "table" for those from which the table draws. ``prohibited``: columns or
+    attributes that must never be a reason. ``recourse``: whether to say what another value of each reason alone
+    would do. ``time``: a text of the caller, for the record. ``codes``: the entries of `Codes`. The others are
+    those of `explain`.
+    """
+
+    n: int = 4
+    adverse: str = "below"
+    reference: str = "table"
+    prohibited: tuple[str, ...] = ()
+    recourse: bool = False
+    time: str = ""
+    codes: tuple[tuple[str, str, str, str], ...] = ()
+    queries: int | str = "auto"
+    seed: int = 0
+    confidence: float = 0.95
+
+    def _check(self) -> None:
+        checked_count("n", self.n, 1, "n=4")
+        choices = {"adverse": ("below", "above"), "reference": ("all", "near", "table"), "recourse": (True, False)}
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if not isinstance(value, type(allowed[0])) or value not in allowed:
+                many = " or ".join(map(repr, allowed))
+                raise ParameterError(f"{name} is {value!r}, but it must be {many}. Type {name}={allowed[0]!r}.")
+        if not isinstance(self.time, str):
+            raise ParameterError(f"time is {self.time!r}, but it must be a text. Type time='2026-03-04 12:30'.")
+        if isinstance(self.prohibited, str):
+            raise ParameterError(f"prohibited is {self.prohibited!r}. Type prohibited=[{self.prohibited!r}].")
+        object.__setattr__(self, "prohibited", tuple(map(str, self.prohibited)))
+        object.__setattr__(self, "codes", tuple(map(tuple, self.codes)))
+        _ = self.common
+
+    @property
+    def common(self) -> Drawing:
+        """The settings of the copies that are asked about: each value is replaced with probability 1/2."""
+        return Drawing(sigma=math.log(3), queries=self.queries, seed=self.seed, confidence=self.confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self) | {"prohibited": list(self.prohibited), "codes": [list(each) for each in self.codes]}
+
+
 def checked_ks(ks: Any) -> tuple[int, ...]:
     """Return numbers of facts, in increasing order."""
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.io.files import open_atomically
-from anchorline.result.explanations import COLUMNS, RULE_COLUMNS, Record
+from anchorline.result.explanations import COLUMNS, REASON_COLUMNS, RULE_COLUMNS, Record
 from anchorline.result.frames import RowIds
 
 ROWS_PER_GROUP = 256  # fixed for reproducible bytes, and small so that long explanations need little memory
@@ -50,7 +50,7 @@ def _with_ids(records: Iterable[Mapping[str, Any]], ids: RowIds) -> Iterator[Rec
 
 
 def read_parquet(
-    path: str | PathLike[str], columns: Iterable[str] = (*COLUMNS, *RULE_COLUMNS)
+    path: str | PathLike[str], columns: Iterable[str] = (*COLUMNS, *RULE_COLUMNS, *REASON_COLUMNS)
 ) -> Iterator[Record]:
     """Yield the records of a file, or of all files of a folder, as clusters write them, one row group at a time.
 

@@ -6,7 +6,7 @@ import io
 import pickle
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
@@ -14,20 +14,22 @@ import numpy as np
 from anchorline.batch.rows import RESERVED_NAMES, check_id, rows_of
 from anchorline.batch.sharing import share_calls
 from anchorline.changes.result import Changes
-from anchorline.errors import ParameterError, UnpackableError
+from anchorline.errors import FavorableError, ParameterError, UnpackableError
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import contain_exits
 from anchorline.result.explanations import (
     COLUMNS,
+    REASON_COLUMNS,
     RULE_COLUMNS,
     Record,
     content_key,
     failed_record,
+    reason_record,
     record_of,
     rule_record,
 )
 from anchorline.result.frames import clean_text, frame_in
-from anchorline.settings import RuleSettings, Settings
+from anchorline.settings import ReasonSettings, RuleSettings, Settings
 from anchorline.spaces.columns import kind_of, level_of, to_narwhals
 
 # Further columns about what would change each decision; all are missing where nothing turns it.
@@ -39,11 +41,46 @@ PIECES_PER_CORE = 4  # of rows that come in one piece, so that cores finish at a
 
 
 @dataclass(frozen=True)
+class ReasonWork:
+    """With which rows and settings the reasons of adverse decisions are found."""
+
+    reference: Any
+    settings: ReasonSettings
+
+    @classmethod
+    def of(cls, explainer: Explainer, given: Any, settings: Settings) -> "ReasonWork | None":
+        """Return the work that codes, or keywords of `reasons`, describe; setups without reasons are refused."""
+        if given is None or given is False:
+            return None
+        known = {field.name for field in fields(ReasonSettings)}
+        is_keywords = isinstance(given, Mapping) and "codes" in given and {*given} <= known
+        keywords = dict(given) if is_keywords else {"codes": None if given is True else given}
+        shared = {name: getattr(settings, name) for name in ("queries", "seed", "confidence")}
+        own = cls(keywords.get("reference"), explainer.reason_settings(**shared | keywords))
+        explainer.referring_to(own.reference, own.settings)
+        return own
+
+    def record(self, explainer: Explainer, row: Any) -> Record:
+        """Return `REASON_COLUMNS` of a row."""
+        try:
+            compared = explainer.referring_to(self.reference, self.settings)
+            return reason_record(compared.reasons_with(row, self.settings))
+        except FavorableError:
+            return reason_record(None)
+
+    def identity(self, explainer: Explainer) -> dict[str, Any]:
+        """Return what determines the reasons of a row."""
+        compared = explainer.referring_to(self.reference, self.settings)
+        return {**self.settings.to_dict(), "table": compared.space.fingerprint}
+
+
+@dataclass(frozen=True)
 class Work:
     """The explainer and the settings that are applied to every row.
 
     ``share`` is the number of rows whose queries go to the model in one call; with 1, rows do not share calls.
-    ``changes`` adds what would change each decision to the records, ``rule`` the rule of each row.
+    ``changes`` adds what would change each decision to the records, ``rule`` the rule of each row, and
+    ``reasons`` the reasons of each adverse decision.
     """
 
     explainer: Explainer
@@ -51,6 +88,7 @@ class Work:
     share: int = 1
     changes: bool = False
     rule: RuleSettings | None = None
+    reasons: ReasonWork | None = None
 
     @classmethod
     def from_keywords(
@@ -60,16 +98,19 @@ class Work:
         share_calls: bool = False,
         changes: bool = False,
         rule: bool | Mapping[str, Any] = False,
+        reasons: Any = None,
         **keywords: Any,
     ) -> "Work":
         """Return the work with the settings that these keywords describe; ``rule`` may be keywords of `rule`."""
         settings = Settings.from_keywords("explain_many", **keywords)
-        return cls(explainer, settings, SHARED_ROWS if share_calls else 1, changes, _rule_settings(rule, settings))
+        own_rule, own_reasons = _rule_settings(rule, settings), ReasonWork.of(explainer, reasons, settings)
+        return cls(explainer, settings, SHARED_ROWS if share_calls else 1, changes, own_rule, own_reasons)
 
     @property
     def columns(self) -> dict[str, str]:
         """The columns of a frame of records, with their types."""
-        return COLUMNS | (CHANGE_COLUMNS if self.changes else {}) | (RULE_COLUMNS if self.rule else {})
+        further = COLUMNS | (CHANGE_COLUMNS if self.changes else {}) | (RULE_COLUMNS if self.rule else {})
+        return further | (REASON_COLUMNS if self.reasons else {})
 
     def record(self, row: Any) -> Record:
         """Explain one row; an error becomes part of the record, so that the next row can follow."""
@@ -86,6 +127,7 @@ class Work:
             with contain_exits():
                 record = record_of(explainer.explain_with(row, self.settings))
                 record |= {} if self.rule is None else rule_record(explainer.rule_with(row, self.rule))
+                record |= {} if self.reasons is None else self.reasons.record(explainer, row)
                 return record | change_values(self.find_changes(explainer, row)) if self.changes else record
         except Exception as error:
             return self.failed(row, type(error).__name__, str(error))
@@ -99,6 +141,7 @@ class Work:
         """Return the record of a row without explanation."""
         record = failed_record(_failed_row_key(self.explainer, row), error_type, error)
         record |= {} if self.rule is None else rule_record(None)
+        record |= {} if self.reasons is None else reason_record(None)
         return record | change_values(None) if self.changes else record
 
     def prepared(self) -> "Work":

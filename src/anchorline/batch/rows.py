@@ -11,11 +11,11 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.result.explanations import COLUMNS, FACT_COLUMNS, RULE_COLUMNS
+from anchorline.result.explanations import COLUMNS, FACT_COLUMNS, REASON_COLUMNS, RULE_COLUMNS
 from anchorline.result.frames import RowIds
 from anchorline.spaces.columns import dense, row_values, to_narwhals
 
-RESERVED_NAMES = frozenset({"row", *COLUMNS, *RULE_COLUMNS})  # the columns of the result, in a frame and in a file
+RESERVED_NAMES = frozenset({"row", *COLUMNS, *RULE_COLUMNS, *REASON_COLUMNS})  # of the result
 _TAKEN = RESERVED_NAMES | FACT_COLUMNS.keys()
 _VALUES_PER_READ = 50_000  # a few megabytes
 

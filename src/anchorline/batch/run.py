@@ -108,6 +108,7 @@ def run_batch(
     identity = batch_identity(rows, work, sources, options) | ({} if ids is None else {"id": ids.name})
     identity |= {"changes": True} if work.changes else {}
     identity |= {} if work.rule is None else {"rule": work.rule.to_dict()}
+    identity |= {} if work.reasons is None else {"reasons": work.reasons.identity(work.explainer)}
     folder, events = Path(f"{out}{PARTS_SUFFIX}"), RunEvents()
     tally = _Tally(len(rows), ids)
     if _is_finished(out, folder, identity, options):

@@ -36,6 +36,7 @@ from anchorline.errors import AnchorlineError
 COMMANDS = {
     "explain": "answers",
     "rule": "answers",
+    "reasons": "reasons",
     "batch": "batch",
     "verify": "verify",
     "frontier": "answers",

@@ -31,7 +31,7 @@ from anchorline.cli.inputs import (
     file_digest,
     rows_like,
 )
-from anchorline.cli.options import option
+from anchorline.cli.options import Side, option
 from anchorline.errors import ParameterError
 from anchorline.model.loaders.http_endpoint import redact_address
 
@@ -42,6 +42,7 @@ anchorline batch declined.parquet --model model.skops --data train.parquet --id 
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --jobs -1
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --resume
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --changes
+anchorline batch new.csv --model model.onnx --data train.csv --threshold 0.5 --codes codes.csv --out why.parquet
 anchorline batch new.csv --model mypackage.scoring:score --data train.csv --out why.parquet --row-timeout 60"""
 
 
@@ -64,6 +65,16 @@ class BatchOptions:
     ] = False
     changes: Annotated[bool, option("Add columns about the fewest facts that would change each decision.")] = False
     rules: Annotated[bool, option("Add columns with the rule of each row.")] = False
+    codes: Annotated[
+        str | None,
+        option("Add columns with the reasons of each adverse decision, by this map of codes.", metavar="FILE"),
+    ] = None
+    adverse: Annotated[Side, option("The side of --threshold on which a decision is adverse, for --codes.")] = (
+        Side.below
+    )
+    prohibited: Annotated[
+        list[str] | None, option("A column that must never be a reason. Repeatable.", metavar="COLUMN")
+    ] = None
 
 
 def batch(
@@ -99,7 +110,10 @@ def batch(
     loaded = model_options.load(model)
     explainer = output_options.explainer(loaded, space, model_options.open(model, loaded))
     keywords = explain_options.keywords()
-    choices = {"share_calls": given.share_calls, "changes": changes, "rule": given.rules}
+    choices: dict[str, Any] = {"share_calls": given.share_calls, "changes": changes, "rule": given.rules}
+    if given.codes is not None:
+        letter = {"codes": given.codes, "adverse": given.adverse.value, "prohibited": given.prohibited or ()}
+        choices["reasons"] = letter
     work = Work.from_keywords(explainer, **choices, **keywords)
     if changes and len(frame):
         _check_decision(work, rows_of(frame, explainer).take(0, 1)[0])

@@ -123,7 +123,11 @@ class TableOptions:
         list[str] | None, option("Numbers to read as categories. Repeatable.", metavar="COLUMN")
     ] = None
     reference: Annotated[
-        str | None, option("The rows that values are drawn from. [default: those of --data]", metavar="FILE")
+        str | None,
+        option(
+            "The rows that values are drawn from: a file, all of --data (default), or near: those at --threshold.",
+            metavar="FILE|all|near",
+        ),
     ] = None
     neighbors: Annotated[
         Neighbors,
@@ -152,9 +156,9 @@ class TableOptions:
 
         from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
-        reference = None
-        if self.reference is not None:
-            rows = nw.from_native(read_table(self.reference), eager_only=True)
+        reference: Any = self.reference
+        if reference not in (None, "all", "near"):
+            rows = nw.from_native(read_table(reference), eager_only=True)
             reference = rows.drop([name for name in target if name in rows.columns]).to_native()
         return Table(
             frame,

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, and option names in error messages."""
 
+import enum
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ _OPTION_OF_KEYWORD = {
     "requests_per_second": "--rate",
     "max_retries": "--retries",
     **{name: f"--{name}" for name in ("sigma", "queries", "seed", "alternatives", "confidence", "threshold")},
-    **{name: f"--{name}" for name in ("holds", "within")},
+    **{name: f"--{name}" for name in ("holds", "within", "codes", "adverse", "prohibited", "n")},
     **{name: f"--{name}" for name in ("output", "task", "neighbors", "fixed", "categorical", "reference")},
     **{name: f"--{name}" for name in ("parallel", "direction", "cost", "examples")},
     **{name: f"--{name.replace('_', '-')}" for name in ("time_limit", "output_range", "output_scale")},
@@ -127,6 +128,7 @@ _DATA = typer.Option(
     help="The table that the model was trained on: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather.",
     show_default=False,
 )
+Side = enum.StrEnum("Side", ["below", "above"])
 Data = Annotated[str, _DATA]
 OptionalData = Annotated[str | None, _DATA]
 Target = Annotated[

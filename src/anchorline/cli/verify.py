@@ -14,6 +14,7 @@ from anchorline.cli.inputs import ModelOptions, TableOptions
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import FormatError, ParameterError, TamperedError
 from anchorline.io import read_explanation
+from anchorline.result.reasons import Reasons
 from anchorline.result.verification import Outcome, Verification
 from anchorline.verify import verify as check
 from anchorline.verify.check import read_result
@@ -31,7 +32,7 @@ _NOT_KNOWN = (
 _FRESH_QUERIES = 10_000  # 5,000 to 160,000, and most often few
 
 _INSTANCE = "verify(explanation, model, space, instance=image)"
-SUMMARY = "Check an explanation, a rule or a list of changes that somebody else made."
+SUMMARY = "Check an explanation, a rule, changes or reasons that somebody else made."
 EXAMPLES = """\
 anchorline explain model.skops --data train.csv --target approved --row 17 --out why.json
 anchorline verify why.json model.skops --data train.csv --target approved && echo it holds"""
@@ -43,7 +44,7 @@ def verify(
         str,
         typer.Argument(
             metavar="EXPLANATION",
-            help="A JSON file with one explanation, rule or list of changes, or with one per line.",
+            help="A JSON file with one explanation, rule, list of changes or of reasons, or with one per line.",
             show_default=False,
         ),
     ],
@@ -108,7 +109,9 @@ def _estimate_queries(texts: Mapping[int, str]) -> float | None:
 def _queries_of(text: str) -> float:
     """Return about how many rows it takes to check one record."""
     record = read_result(text)
-    return 2.0 * record.n_queries if isinstance(record, Changes) else record.queries.total + _FRESH_QUERIES
+    if isinstance(record, Changes | Reasons):
+        return 2.0 * record.n_queries
+    return record.queries.total + _FRESH_QUERIES
 
 
 def _split_explanations(text: str) -> dict[int, str]:

@@ -8,6 +8,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from anchorline.errors import ParameterError
 from anchorline.render import statements as say
@@ -29,9 +30,10 @@ from anchorline.render.drawings import (
     text_markup,
 )
 from anchorline.render.geometry import LONGEST_TEXT, bands_of, curve_of, picture_of, steps_of, text_runs
-from anchorline.render.statements import CAPTIONS, Result, Statement, Words
+from anchorline.render.statements import CAPTIONS, Statement, Subject, Words
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.frontier import Frontier
+from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule, RuleVerdict
 
 _MANY_VALUES = 12  # more values of a case than this are folded
@@ -59,7 +61,7 @@ _FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (  # the kinds of statements b
 )
 
 
-def fragment(result: Result) -> str:
+def fragment(result: Subject) -> str:
     """Return a result for a notebook cell: the answer, and folded below it how we know.
 
     The styles apply to the fragment only. They use the notebook's own colors, light or dark.
@@ -69,13 +71,13 @@ def fragment(result: Result) -> str:
     return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{top}{sheet.how_we_know()}</div>'
 
 
-def page(result: Result, frontier: Frontier | None = None, rule: Rule | None = None) -> str:
+def page(result: Subject, frontier: Frontier | None = None, rule: Rule | None = None) -> str:
     """Return a result as one self-contained page: the answer on top, folded below it how we know.
 
     Parameters
     ----------
     result
-        The explanation, or the rule, to show.
+        The explanation, the rule or the reasons to show.
     frontier
         The frontier of the same prediction, shown as a chart; that of another one raises `ParameterError`.
     rule
@@ -83,8 +85,7 @@ def page(result: Result, frontier: Frontier | None = None, rule: Rule | None = N
     """
     sheet = _sheet_of(result)
     verdict = f"<p>{sheet.verdict}</p>" if sheet.verdict else ""
-    legend = _caption(say.legend(result))
-    body = f"<section><h1>{sheet.title()}</h1>{verdict}{sheet.answer()}{legend}</section>"
+    body = f"<section><h1>{sheet.title()}</h1>{verdict}{sheet.answer()}{_caption(sheet.legend())}</section>"
     if rule is not None:
         body = f'<div class="pair">{body}{_beside(result, rule)}</div>'
     body += "" if frontier is None else _frontier(result, frontier)
@@ -92,7 +93,7 @@ def page(result: Result, frontier: Frontier | None = None, rule: Rule | None = N
     return document(sheet.head.text, body, has_images=True)
 
 
-def _beside(explanation: Result, rule: Rule) -> str:
+def _beside(explanation: Subject, rule: Rule) -> str:
     """Return the section of a rule on the page of an explanation of the same row."""
     ours, theirs = explanation.output, rule.output
     is_same = rule.instance == explanation.instance and (ours.name, ours.threshold) == (
@@ -113,7 +114,7 @@ class _Sheet(ABC):
 
     verdict = ""
 
-    def __init__(self, result: Result, statements: Sequence[Statement], how: Sequence[Statement]) -> None:
+    def __init__(self, result: Any, statements: Sequence[Statement], how: Sequence[Statement]) -> None:
         self.result, self.write, self.words, self.how = result, Sentences(result), Words(result), how
         self.head, *self.rest = statements
 
@@ -124,6 +125,10 @@ class _Sheet(ABC):
     @abstractmethod
     def answer(self) -> str:
         """Return what follows the title."""
+
+    def legend(self) -> str:
+        """Return what an altered copy is."""
+        return say.legend(self.result)
 
     def how_we_know(self) -> str:
         """Return how we know, folded."""
@@ -163,7 +168,9 @@ class _Sheet(ABC):
         return ""
 
 
-def _sheet_of(result: Result) -> _Sheet:
+def _sheet_of(result: Subject) -> _Sheet:
+    if isinstance(result, Reasons):
+        return _ReasonsSheet(result)
     return _RuleSheet(result) if isinstance(result, Rule) else _SumSheet(result)
 
 
@@ -195,6 +202,34 @@ class _RuleSheet(_Sheet):
             rows += f'<div class="al-fact">{joined}<b>{self.write(text)}</b>{strip_markup(band)}</div>'
         caption = f"{say.band_caption(self.rule)} {say.shade_caption(self.rule)}"
         return f'<div class="al-strips">{rows}</div>{strip_legend(bands)}{_caption(caption)}'
+
+
+class _ReasonsSheet(_Sheet):
+    def __init__(self, reasons: Reasons) -> None:
+        super().__init__(reasons, say.reasons_statements_of(reasons), say.reasons_details_of(reasons))
+
+    def legend(self) -> str:
+        """Return what a shortfall is."""
+        return next(each.text for each in self.how if each.kind == "legend")
+
+    def answer(self) -> str:
+        """Return each reason with its shortfall as a bar, what would help, and what is close."""
+        largest, rows = max(each.figures["value"] for each in self.rest if each.kind == "reason"), ""
+        for each in self.rest:
+            text = self.write(each.text)
+            if each.kind == "reason":
+                width = f"{100 * each.figures['value'] / largest:.2f}%"
+                bar = f'<svg width="100%" height="16"><rect class="al-plus" width="{width}" height="100%"/></svg>'
+                rows += f'<tr class="al-fact"><td class="al-number">{minus(each.amount)}</td>'
+                rows += f'<th scope="row">{text}</th><td aria-hidden="true">{bar}</td></tr>'
+            elif each.kind == "recourse":
+                rows += f'<tr><td></td><td colspan="2"><span class="al-caption">{text}</span></td></tr>'
+        head = '<th scope="col" class="al-number">shortfall</th><th scope="col">reason</th><td></td>'
+        about = ["".join(self.paragraphs(e for e in self.rest if e.kind == kind)) for kind in ("lead", "note")]
+        return (
+            f'{about[0]}<table class="al-sum"><caption class="al-hidden">Reasons</caption><thead><tr>{head}</tr>'
+            f"</thead><tbody>{rows}</tbody></table>{about[1]}"
+        )
 
 
 class _SumSheet(_Sheet):
@@ -274,7 +309,7 @@ def _table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()
     )
 
 
-def _values(explanation: Result) -> str:
+def _values(explanation: Subject) -> str:
     """Return the values of a row, those of the facts first; many of them are folded."""
     names, instance = explanation.space.get("names", ()), explanation.instance
     is_row = explanation.space.get("kind") in ("table", "hypercube") and isinstance(instance, Sequence)
@@ -291,7 +326,7 @@ def _values(explanation: Result) -> str:
     return _fold("The values of this case", _table("Values", values), is_open=len(values) <= _MANY_VALUES)
 
 
-def _frontier(explanation: Result, frontier: Frontier) -> str:
+def _frontier(explanation: Subject, frontier: Frontier) -> str:
     """Return how many facts are needed, as a chart and its numbers."""
     if not math.isclose(frontier.prediction, explanation.prediction, rel_tol=1e-9):
         raise ParameterError(

@@ -1,8 +1,9 @@
 """Every sentence about an explanation or a rule, as typed statements that are derived from its figures.
 
-`statements_of` is what `print(e)` says, `details_of` is how we know it; `rule_statements_of` and `rule_details_of`
-are the same for a rule. Text, notebook view, terminal table, report and summaries are made from them, so that no
-reader is shown a sentence that no figure supports.
+`statements_of` is what `print(e)` says, `details_of` is how we know it; `rule_statements_of` and
+`rule_details_of` are the same for a rule, and `reasons_statements_of` and `reasons_details_of` for reasons.
+Text, notebook view, terminal table, report and summaries are made from them, so that no reader is shown a
+sentence that no figure supports.
 """
 
 import math
@@ -25,9 +26,11 @@ from anchorline.render.digits import (
     printed_sum,
 )
 from anchorline.result.explanation import Explanation, Fit, Output, Share, Verdict
+from anchorline.result.reasons import PRINCIPAL, Reasons, Recourse, StatedReason, Use
 from anchorline.result.rule import CoveringRule, Rule, Rules, RuleVerdict
 
 Result = Explanation | Rule
+Subject = Result | Reasons
 
 LONGEST = 60  # characters of a category or a name; longer ones are cut in the middle
 _MANY = 10  # numbers of rows in a sentence
@@ -125,13 +128,14 @@ def digits_of(explanation: Explanation) -> PrintedSum:
 class Words:
     """The words for what a result is about: its output, its decision, and what its facts are called."""
 
-    def __init__(self, explanation: Result) -> None:
+    def __init__(self, explanation: Subject) -> None:
         output, space = explanation.output, explanation.space
         self.facts = shown(space.get("noun") or _NOUNS.get(space.get("kind", ""), "facts"))
         self.fact = _SINGULAR.get(self.facts, self.facts)
         self.is_one = len(explanation.facts) == 1
         self.unit = f" {shown(output.unit)}" if output.unit else ""
         self.is_number = output.kind == "number"
+        self.is_probability = output.is_probability
         self.decision = _decided(explanation)
         name = "output" if output.name == "f(x)" else shown(output.name)
         name = name if self.is_number else class_text(name)
@@ -234,7 +238,7 @@ def own_text(fact: Fact) -> str:
     return own_number(fact.value, fact.low, fact.high, fact.column)
 
 
-def _decided(explanation: Result) -> str:
+def _decided(explanation: Subject) -> str:
     """Return the model's decision in words; of the probability of one of two classes, the name of a class."""
     output, contrast = explanation.output, _contrast(explanation)
     if output.kind != "threshold" or output.threshold is None:
@@ -250,13 +254,13 @@ def _decided(explanation: Result) -> str:
     return f"{'at least' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
 
 
-def _contrast(explanation: Result) -> tuple[str, str] | None:
+def _contrast(explanation: Subject) -> tuple[str, str] | None:
     """Return the two classes whose difference of scores is explained, or None."""
     pair = explanation.output.choices.output
     return (class_text(pair[0]), class_text(pair[1])) if isinstance(pair, (list, tuple)) else None
 
 
-def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Statement:
+def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedSum) -> Statement:
     output = explanation.output
     figures = {"prediction": explanation.prediction, "decision": output.decision}
     if words.is_number:
@@ -898,6 +902,148 @@ def _certified(rules: Sequence[Rule]) -> Statement:
         f"Each rule was certified for the altered copies of one row{alone}: {many} of those with its facts {get}"
     )
     return Statement("scope", f"{text}. Nothing is certified for other rows.", {"holds": min(shares)})
+
+
+# Reasons.
+
+
+def reasons_statements_of(reasons: Reasons) -> tuple[Statement, ...]:
+    """Return what is said of reasons: the decision, each reason with its shortfall, what is close."""
+    words, digits = Words(reasons), shortfall_digits(reasons)
+    total = printed_sum(
+        [],
+        reasons.prediction,
+        reasons.prediction,
+        is_probability=words.is_probability,
+        line=reasons.output.threshold,
+    )
+    lead = f"Main reasons, by how much better copies score with values of {reference_text(reasons, words)}:"
+    return (
+        _decision(reasons, words, total),
+        Statement("lead", lead, asdict(reasons.reference)),
+        *_reasons(reasons, digits),
+        *_near_ties(reasons),
+    )
+
+
+def _reasons(reasons: Reasons, digits: PrintedSum) -> Iterator[Statement]:
+    """Yield each reason, followed by what another value of it alone would do, if that was asked for."""
+    for reason, printed in zip(reasons, digits.contributions, strict=True):
+        parts = zip(reason.columns, reason.values, strict=True)
+        own = ", ".join(f"{shown(name)} {value_text(value, name)}" for name, value in parts)
+        text = f"{' '.join(reason.text.split())} ({shown(reason.code)}; {own})" if reason.text else own
+        yield Statement("reason", text, asdict(reasons.shortfall(reason.attribute)), printed.removeprefix("+"))
+        if reason.recourse is not None:
+            yield Statement("recourse", recourse_text(reason, reason.recourse), asdict(reason.recourse))
+
+
+def shortfall_digits(reasons: Reasons) -> PrintedSum:
+    """Return the shortfalls of the reasons as they are printed everywhere."""
+    values = [reasons.shortfall(reason.attribute).value for reason in reasons]
+    return printed_sum(values, 0.0, sum(values), is_probability=reasons.output.is_probability)
+
+
+def reference_text(reasons: Reasons, words: Words) -> str:
+    """Return with which rows the case is compared."""
+    reference, n = reasons.reference, f"{reasons.reference.n_rows:,}"
+    if reference.kind == "near":
+        ends = f"{amount(reference.low or 0.0, 3)} to {amount(reference.high or 0.0, 3)}{words.unit}"
+        return f"{n} table rows that score just enough ({words.output} {ends})"
+    return f"all {n} table rows" if reference.kind == "all" else f"{n} reference rows"
+
+
+def recourse_text(reason: StatedReason, recourse: Recourse) -> str:
+    """Return whether another value of one attribute alone turns the decision."""
+    if recourse.nearest is None:
+        tried = "" if recourse.is_complete else f" of {recourse.n_values:,} that were tried"
+        return f"No other value of the reference{tried} alone turns the decision."
+    parts = zip(reason.columns, recourse.nearest, strict=True)
+    nearest = ", ".join(f"{shown(name)} {value_text(value, name)}" for name, value in parts)
+    about = "" if recourse.is_complete else "about "
+    return f"{nearest} alone turns the decision, as {about}{percent(recourse.share)} of the reference's values do."
+
+
+def _near_ties(reasons: Reasons) -> Iterator[Statement]:
+    if reasons.near_ties:
+        names, n = _listed([shown(name) for name in reasons.near_ties]), len(reasons.near_ties)
+        text = f"Close: the limits of {names} overlap, so that which of them are main reasons is not certain."
+        if n == 1:
+            text = f"Close: whether {names} is large enough for a main reason is not certain."
+        yield Statement("note", text, {"near_ties": list(reasons.near_ties)})
+
+
+def reasons_details_of(reasons: Reasons) -> tuple[Statement, ...]:
+    """Return how we know: what was compared, every attribute, what is close, the record of codes and model."""
+    words, is_read = Words(reasons), reasons.source == "leaves"
+    which = "higher" if reasons.settings["adverse"] == "below" else "lower"
+    legend_text = (
+        f"A shortfall says how much {which} {words.output} is, on average, in copies of this case that take a "
+        "value from a random reference row than in copies that keep it. In both, each other value is replaced "
+        "with probability 1/2."
+    )
+    sure = "Read from the leaves of the model's trees, without error."
+    if not is_read:
+        sure = f"All limits hold together with about {100 * reasons.settings['confidence']:g}% confidence."
+    codes = (
+        f"The map of codes has the SHA-256 {reasons.codes_sha256}." if reasons.settings["codes"] else "No codes."
+    )
+    model = (
+        "The model cannot be identified."
+        if reasons.model is None
+        else f"The model has the SHA-256 {reasons.model}."
+    )
+    settings = {
+        name: value
+        for name, value in sorted(reasons.settings.items())
+        if name != "codes" and value not in ("", ())
+    }
+    settings_text = ", ".join(f"{shown(key)} {_plain_text(value)}" for key, value in settings.items())
+    versions = ", ".join(f"{shown(key)} {shown(value)}" for key, value in sorted(reasons.versions.items()))
+    return (
+        Statement("legend", legend_text),
+        *_shortfalls(reasons, words),
+        Statement("limits", sure),
+        Statement("share", f"A main reason has at least {percent(PRINCIPAL)} of the largest shortfall."),
+        *_near_ties(reasons),
+        Statement(
+            "queries", f"The model was asked {reasons.n_queries:,} times.", {"n_queries": reasons.n_queries}
+        ),
+        Statement("settings", f"{codes} {model}"),
+        Statement("settings", f"Settings: {settings_text}. Versions: {versions}."),
+    )
+
+
+def _plain_text(value: Any) -> str:
+    return _listed([shown(each) for each in value]) if isinstance(value, tuple | list) else shown(value)
+
+
+def _shortfalls(reasons: Reasons, words: Words) -> Iterator[Statement]:
+    for each in reasons.shortfalls:
+        limits = (
+            f" (limits {amount(each.low, 3)} to {amount(each.high, 3)}; {each.n:,} pairs of copies)"
+            if each.n
+            else ""
+        )
+        better = {"low": "; higher values are better", "high": "; lower values are better"}.get(
+            each.direction or "", ""
+        )
+        text = f"{shown(each.attribute)}: {amount(each.value, 3)}{words.unit}{limits}"
+        yield Statement("effect", f"{text}{better if each.value > 0 else ''}.", asdict(each))
+
+
+def use_text(use: Use) -> str:
+    """Return whether an attribute changes decisions, how many, and how surely."""
+    changed = f"{use.n_changed:,}" if use.is_used else "none"
+    kind = "sets of values that the trees tell apart" if use.by_trees else "values"
+    how = f"exact: each row was asked with all {use.n_values:,} {kind}"
+    if use.n_values == 1:
+        how = "exact: " + ("the trees never test it" if use.by_trees else "it has one value")
+    if not use.is_exact:
+        how = f"not exact: {use.n_tried:,} of {use.n_values:,} {kind} were tried"
+    return (
+        f"{shown(use.attribute)} changes {changed} of {use.n_rows:,} decisions in the table ({how}; "
+        f"{use.n_queries:,} queries)."
+    )
 
 
 def band_caption(rule: Rule) -> str:

@@ -9,6 +9,7 @@ from anchorline.render.statements import Statement, fact_text
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import WORST_FIRST, Summary
 from anchorline.result.frontier import Frontier
+from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule, Rules
 
 _MOST_RULES, _MOST_ATTRIBUTES, _MOST_ROWS = 20, 10, 5  # that are printed
@@ -69,6 +70,22 @@ def rules_text(rules: Rules) -> str:
         elif n <= _MOST_RULES:
             lines.append(f"  {each.text}" if each.kind == "rule" else f"    {each.text}")
     return "\n".join(lines)
+
+
+def reasons_text(reasons: Reasons) -> str:
+    """Return what is said of reasons: the decision, each reason, and what is close to the cut."""
+    decision, lead, *rest = say.reasons_statements_of(reasons)
+    width = max((cell_width(each.amount) for each in rest), default=0)
+    lines = [
+        each.text if each.kind == "note" else f"  {pad(each.amount, width, align_right=True)}  {each.text}"
+        for each in rest
+    ]
+    return "\n".join([decision.text, lead.text, *lines])
+
+
+def reasons_details(reasons: Reasons) -> str:
+    """Return what `reasons_text` says, and how we know it: one line per statement."""
+    return _with_details(reasons_text(reasons), say.reasons_details_of(reasons))
 
 
 def _with_details(text: str, details: Iterable[Statement]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, overload
 from anchorline.errors import ParameterError
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.frames import RowIds, clean_text, labeled_frame
+from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule, Rules
 
 # Columns of every frame and file of explanations that are figures, with their places in the JSON and their types.
@@ -44,6 +45,8 @@ RULE_FIGURES = {
     "rule_coverage": ("coverage", "number"),
 }
 RULE_COLUMNS = {"rule_facts": "text", **{name: kind for name, (_, kind) in RULE_FIGURES.items()}, "rule": "text"}
+# Further columns with reasons: their codes, or attributes if there are none, what is close, and their sealed JSON.
+REASON_COLUMNS = {"reason_codes": "text", "reason_near_ties": "text", "reasons": "text"}
 # The columns of a frame with one row per fact.
 FACT_COLUMNS = {
     "row": "place",
@@ -92,6 +95,15 @@ def rule_record(rule: Rule | None) -> Record:
         return dict.fromkeys(RULE_COLUMNS)
     text = rule.to_json()
     return {"rule_facts": _joined_facts(rule), **_figures(json.loads(text), RULE_FIGURES), "rule": text}
+
+
+def reason_record(reasons: Reasons | None) -> Record:
+    """Return `REASON_COLUMNS` of one row; all are missing if it failed, or if its decision is favorable."""
+    if reasons is None:
+        return dict.fromkeys(REASON_COLUMNS)
+    codes = "; ".join(reason.code or reason.attribute for reason in reasons)
+    ties = clean_text("; ".join(reasons.near_ties))
+    return {"reason_codes": clean_text(codes), "reason_near_ties": ties, "reasons": reasons.to_json()}
 
 
 def _figures(body: Any, places: Mapping[str, tuple[str, str]]) -> Record:
@@ -328,6 +340,13 @@ class Explanations(Sequence["Explanation | Failure"]):
             return entry
         raise ParameterError(f"Row {self._records[place]['row']} was explained without a rule.")
 
+    def reasons(self, index: int) -> Reasons | None:
+        """Return the reasons of one row, if the rows were explained with ``reasons=``; None if it is favorable."""
+        record = self._records[range(len(self))[index]]
+        if "reasons" not in record:
+            raise ParameterError("The rows have no reasons. Type explain_many(frame, reasons=codes).")
+        return None if record["reasons"] is None else Reasons.from_json(record["reasons"])
+
     def rules(self, agree: float | None = None) -> Rules:
         """Return the fewest rules that cover these rows, if they were explained with ``rule=True``.
 
@@ -356,7 +375,8 @@ class Explanations(Sequence["Explanation | Failure"]):
 
     @property
     def _columns(self) -> dict[str, str]:
-        return COLUMNS | (RULE_COLUMNS if self.has_rules else {})
+        has_reasons = any("reasons" in record for record in self._records)
+        return COLUMNS | (RULE_COLUMNS if self.has_rules else {}) | (REASON_COLUMNS if has_reasons else {})
 
     @property
     def explained(self) -> "Explanations":
@@ -386,7 +406,7 @@ class Explanations(Sequence["Explanation | Failure"]):
 
         A pandas frame has the index of the frame that was explained. Other frames have it as a column, unless it
         is the default index (0, 1, 2 and so on). The column ``id`` of `anchorline.Explainer.explain_many` follows
-        the column ``row``. With rules, the last columns are `RULE_COLUMNS`.
+        the column ``row``. Rules and reasons add `RULE_COLUMNS` and `REASON_COLUMNS`.
 
         Examples
         --------

@@ -21,6 +21,9 @@ SENTENCES = {
         "{found:,} fresh altered copies confirm what was measured: a figure more than 2.5 points outside its "
         "stated limits would have been noticed with a probability of 99.9%"
     ),
+    "codes_by_maker": "the texts are those of its maker's map, whose SHA-256 is {stated}",
+    "time_by_maker": "the time is that of its maker: {stated!r:.60}",
+    "no_digest": "it does not identify the model that it was made with",
     "named_by_maker": "names are those of its maker: {stated!r:.200}",
     # It does not.
     "tampered": "{detail}",
@@ -51,6 +54,11 @@ SENTENCES = {
         "the fitted model itself"
     ),
     "cost_function": "every example turned again, but the cost function is not recorded",
+    "other_digest": (
+        "every figure was reproduced, but it was made with the model {stated}, and this is not known to be "
+        "it; verify with the fitted model itself"
+    ),
+    "not_chosen": "fresh altered copies show that {where} is a main reason, which is not stated",
     "no_trees": "every example turned again, but the trees of the model cannot be read",
     "not_confirmed": (
         "fresh altered copies do not confirm {where}: stated {stated.low:.3f} to {stated.high:.3f}, measured "

@@ -94,12 +94,21 @@ class ModelTrees:
         ``valid``. ``answers`` are those of the model to rows of the table; without them it is asked about a few
         neighbors, which count.
         """
+        joined = self._opened(case)
+        return None if joined is None else joined.moments(case, answers)
+
+    def gains(self, case: Case, answers: TableAnswers | None = None) -> np.ndarray | None:
+        """Return what the value of each donor changes on average, (attributes, n_pool); None as for moments."""
+        joined = self._opened(case)
+        return None if joined is None else joined.gains(case, answers)
+
+    def _opened(self, case: Case) -> "JoinedTrees | None":
         joined = self.joined(self.answering(case.predictor.target))
         if joined is None:
             return None
         if not case.predictor.is_open:
             case.predictor.open(case.neighborhood.original)
-        return None if case.predictor.is_label else joined.moments(case, answers)
+        return None if case.predictor.is_label else joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,19 +164,33 @@ class JoinedTrees:
 
     def moments(self, case: Case, answers: TableAnswers | None) -> LeafMoments | None:
         """Return the moments of a case; None if the trees do not answer like the model, or not by leaves."""
-        column = case.predictor.column
-        weights = np.eye(self.reading.n_columns)[-1 if column is None else column]
-        sums = self.sums(weights)
-        if sums is None:
+        if (found := self._checked(case, answers)) is None:
             return None
-        key, places, views = weights.tobytes(), np.arange(self.table.n_pool), self.table.views
+        (key, sums, own), places, views = found, np.arange(self.table.n_pool), self.table.views
         if key not in self._runs:
             orders = [self.table.donors_at(view, places) for view in range(len(views.columns))]
             self._runs[key] = Runs.of(sums.classes, views.attributes, orders)
-        own = self.features(case.neighborhood.original)[0]
-        if self.is_strange(own) or not self._agrees(case, sums, answers, own):
-            return None
         return lambda: _moments(sums, self._runs[key], case, own)
+
+    def gains(self, case: Case, answers: TableAnswers | None) -> np.ndarray | None:
+        r"""Return what the value of each donor r changes, (attributes, n_pool); None as for moments.
+
+        .. math:: \mathbb E[f \mid z_a = r] - \mathbb E[f \mid z_a = x_a]
+        """
+        if (found := self._checked(case, answers)) is None:
+            return None
+        _, sums, own = found
+        effects = sums.effects(own, case.replace_probability)
+        return np.asarray(effects.classes[sums.classes.codes] - effects.own[:, None])
+
+    def _checked(self, case: Case, answers: TableAnswers | None) -> tuple[bytes, LeafSums, np.ndarray] | None:
+        """Return the sum of the explained output with its key, and the row's features; None if they differ."""
+        column = case.predictor.column
+        weights = np.eye(self.reading.n_columns)[-1 if column is None else column]
+        sums, own = self.sums(weights), self.features(case.neighborhood.original)[0]
+        if sums is None or self.is_strange(own) or not self._agrees(case, sums, answers, own):
+            return None
+        return weights.tobytes(), sums, own
 
     def _agrees(self, case: Case, sums: LeafSums, answers: TableAnswers | None, own: np.ndarray) -> bool:
         """Return whether the trees answer like the model: about the row, and rows of the table or neighbors."""

@@ -136,6 +136,13 @@ class Space(ABC):
     names: tuple[str, ...] = ()  # of the columns that a model receives; empty where there are none
     fixed: tuple[str, ...] = ()  # columns that never change
     schema: "Schema | None" = None  # the training table of a space of rows
+    reference: str = "all"  # the rows from which values are drawn: "all", "rows" that were given, or "near"
+    near_scores: tuple[float, float] | None = None  # of the rows near a threshold; None until they are looked for
+
+    @property
+    def awaits_near(self) -> bool:
+        """Whether values are drawn from rows near a threshold that nobody has looked for yet."""
+        return self.reference == "near" and self.near_scores is None
 
     @property
     @abstractmethod

@@ -81,7 +81,8 @@ class Table(Space):
         Columns of numbers to read as categories. A mapping also gives the name of each value:
         ``{"sex": {0: "female", 1: "male"}}``.
     reference
-        The rows from which values are drawn, with the columns of ``frame``; by default all its rows.
+        The rows from which values are drawn: a frame with the columns of ``frame``, "all" of its rows (the
+        default), or "near", those that score at the explainer's threshold or slightly above; see docs/reasons.md.
     neighbors
         "independent", or "realistic": all new values of a neighbor come from one row that is like the explained
         row in the values that it keeps.
@@ -94,6 +95,8 @@ class Table(Space):
     attributes : the attributes, each with its columns.
     views : how the values of attributes are divided; ``views.sorted`` has the sorted pool columns.
     n_pool : the number of rows from which values are drawn.
+    reference : what these rows are: "all", "rows" (a frame that was given), or "near".
+    near_scores : of "near", their lowest and highest score; None until an explainer has looked for them.
 
     Examples
     --------
@@ -132,17 +135,50 @@ class Table(Space):
         self.cuts = {place[name]: points for name, points in edges.items()}
         rule = None if valid is None else str(getattr(valid, "__name__", type(valid).__name__))
         given = {name: points.tolist() for name, points in edges.items()}
-        self._settings = [given, self.groups, self.fixed, labels, neighbors, rule, reference is not None]
-        self._has_reference = reference is not None
-        free = [j for j, name in enumerate(self.names) if name not in self.fixed]
-        self._frame = self._pool = Pool.of(schema.natives, schema.columns, free)
-        if reference is not None:
-            self._pool = Pool.of(*read_reference(schema, reference), free)
-        if neighbors == "realistic" and self._pool.n_rows > MAX_DONORS:  # canonical order makes them a sample
-            some = [column.taken(np.arange(MAX_DONORS)) for column in self._pool.columns]
-            self._pool = Pool.of(self._pool.natives, some, free)
+        self._settings = [given, self.groups, self.fixed, labels, neighbors, rule, False]
+        self._free = [j for j, name in enumerate(self.names) if name not in self.fixed]
+        self._frame = Pool.of(schema.natives, schema.columns, self._free)
+        self._ignored: frozenset[str] = frozenset()
+        kind, pool = self._read_reference("all" if reference is None else reference)
+        self._draw_from(kind, pool)
+
+    def _read_reference(self, reference: Any) -> tuple[str, Pool]:
+        if not isinstance(reference, str):
+            return "rows", Pool.of(*read_reference(self.schema, reference), self._free)
+        if reference not in ("all", "near"):
+            raise ParameterError(
+                f"reference is {reference!r}, but it must be a frame, 'all' or 'near'. Type reference='near'."
+            )
+        return reference, self._frame
+
+    def _draw_from(self, kind: str, pool: Pool, scores: tuple[float, float] | None = None) -> None:
+        self.reference, self.near_scores, self._pool = kind, scores, pool
+        self._settings = [*self._settings[:-1], kind != "all"]
+        if self.neighbors == "realistic" and pool.n_rows > MAX_DONORS:  # canonical order makes them a sample
+            some = [column.taken(np.arange(MAX_DONORS)) for column in pool.columns]
+            self._pool = Pool.of(pool.natives, some, self._free)
         self.n_pool = self._pool.n_rows
-        self._hold(())
+        self._hold(self._ignored)
+
+    def drawing_from(self, reference: Any) -> "Table":
+        """Return the same table, the values of which are drawn from other rows: a frame, or "all"."""
+        return self._redrawn(*self._read_reference(reference))
+
+    def drawing_near(self, rows: np.ndarray, scores: tuple[float, float]) -> "Table":
+        """Return the same table, the values of which are drawn from some of its rows, between these two scores."""
+        _, pool = self._read_reference(self.schema.natives.rows(rows))
+        return self._redrawn("near", pool, scores)
+
+    def _redrawn(self, kind: str, pool: Pool, scores: tuple[float, float] | None = None) -> "Table":
+        other = self._copy()
+        other._draw_from(kind, pool, scores)
+        return other
+
+    def _copy(self) -> "Table":
+        other = copy.copy(self)
+        for cached in ("donated", "places", "likeness", "distinct", "fingerprint"):
+            other.__dict__.pop(cached, None)
+        return other
 
     def _hold(self, ignored: Collection[str]) -> None:
         columns = enumerate(self.schema.columns)
@@ -160,9 +196,7 @@ class Table(Space):
 
     def holding(self, columns: Collection[str]) -> "Table":
         """Return the same table with more columns that never change; see `Space.holding`."""
-        held = copy.copy(self)
-        for cached in ("donated", "places", "likeness", "distinct"):
-            held.__dict__.pop(cached, None)
+        held = self._copy()
         held._hold({*self._ignored, *columns})
         return held
 
@@ -222,6 +256,24 @@ class Table(Space):
             each.append((numbers, np.unique(numbers, return_index=True)[1]))
         return tuple(each)
 
+    def positions(self, name: str) -> tuple[int, ...]:
+        """Return the columns of an attribute, a group or a column, even if it never changes."""
+        attribute = next((each for each in self.attributes if name in (each.name, *each.names)), None)
+        if attribute is not None:
+            return attribute.positions
+        members = self.groups.get(name, (name,))
+        if not {*members} <= {*self.names}:
+            raise ParameterError(f"{name!r} is not a column or a group; the columns are {listed(self.names)}.")
+        return tuple(self.names.index(member) for member in members)
+
+    def different_rows(self, positions: Sequence[int]) -> np.ndarray:
+        """Return one row per combination of values in some columns that a model may tell apart."""
+        numbers = np.zeros(self.schema.n_rows, dtype=np.intp)
+        for j in positions:
+            codes = _identities(self.schema.natives.pick(j, np.arange(len(numbers))))
+            numbers = np.unique(numbers * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+        return np.unique(numbers, return_index=True)[1]
+
     @cached_property
     def likeness(self) -> Likeness:
         """How alike the rows that donate are, for realistic neighbors; columns that never change count, too."""
@@ -240,7 +292,7 @@ class Table(Space):
 
     def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
         """Return what an explanation records about the table."""
-        own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": self._has_reference}
+        own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": self.reference != "all"}
         together = [list(attribute.names) for attribute in self.attributes if len(attribute.names) > 1]
         own |= {"held": list(self.held), "together": together, "valid": self.valid is not None}
         return super().describe(neighborhood) | own

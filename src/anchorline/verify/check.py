@@ -46,13 +46,14 @@ from anchorline.optimize.choose import TIE, best_sum
 from anchorline.optimize.moments import Moments
 from anchorline.optimize.sums import Limits, Solution, Status, fit
 from anchorline.result.explanation import Explanation, Fit, Output, Share, Verdict
+from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule, RuleVerdict
 from anchorline.result.verification import Outcome, Reason, Verification
 from anchorline.rules.assemble import tolerance
 from anchorline.rules.find import Certificate, failures_of, failures_of_all
 from anchorline.search.case import Case
 from anchorline.search.sources import Choose, ask_round, ask_streams, begin
-from anchorline.settings import Drawing, RuleSettings, Settings
+from anchorline.settings import Drawing, ReasonSettings, RuleSettings, Settings
 from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.table import as_space
 
@@ -75,10 +76,15 @@ _IN_OUTPUT_UNITS = re.compile(
 _SQUARED = re.compile(r"^proof|\.objective$")
 _BY_SEARCH = re.compile(r"(options|levels|n_queries|settings\.cost)\b")  # what costs and leaves of trees decide
 _SINGLE = 1e-5  # answers in single precision may differ by this, because the row was asked about among others
-_SUBJECTS: dict[type, str] = {Explanation: "explanation", Rule: "rule", Changes: "list of changes"}
+_SUBJECTS: dict[type, str] = {
+    Explanation: "explanation",
+    Rule: "rule",
+    Changes: "list of changes",
+    Reasons: "list of reasons",
+}
 # What settings that nobody could have chosen may lead to.
 _NOT_COMPUTED = (AnchorlineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-_KINDS: dict[Any, type[Rule | Changes]] = {"rule": Rule, "changes": Changes}
+_KINDS: dict[Any, type[Rule | Changes | Reasons]] = {"rule": Rule, "changes": Changes, "reasons": Reasons}
 
 Reproduced = Explanation | Rule
 """Records that are made again from their settings, and compared."""
@@ -128,17 +134,17 @@ def verified(
 
 def _check_arguments(record: Any, model: Any) -> None:
     """Raise `ParameterError` if the arguments are swapped, or if the first is not a result."""
-    results = str | Explanation | Rule | Changes
+    results = str | Explanation | Rule | Changes | Reasons
     if isinstance(record, results) and not isinstance(model, results):
         return
     raise ParameterError(
         f"The first argument is of type {type(record).__name__}, and the second of type {type(model).__name__}; "
-        "first comes an Explanation, a Rule, Changes, or their JSON as a text, and then the model. Type "
+        "first comes an Explanation, a Rule, Changes, Reasons, or their JSON as a text, and then the model. Type "
         "verify(explanation, model, table), or verify(pathlib.Path(file).read_text(), model, table)."
     )
 
 
-def read_result(text: str) -> Explanation | Rule | Changes:
+def read_result(text: str) -> Explanation | Rule | Changes | Reasons:
     """Read the JSON of any result that can be verified; the errors are those of `Explanation.from_json`."""
     try:
         body = json.loads(text)
@@ -157,12 +163,15 @@ def _unknown(code: str, detail: str = "") -> Verification:
 
 
 def _verify(
-    claimed: Reproduced | Changes, model: Any, space: Space, instance: Any, seed: int, check: Check
+    claimed: Reproduced | Changes | Reasons, model: Any, space: Space, instance: Any, seed: int, check: Check
 ) -> Verification:
     own, stated = classes_of(model), claimed.output.choices.classes
     if own is not None and stated is not None and [plain_label(label) for label in own] != list(stated):
         return _refuted("other_classes", list(stated), own)
     explainer = explainer_of(claimed.output, model, space)
+    if isinstance(claimed, Reasons):
+        settings = ReasonSettings.from_dict(claimed.settings)
+        explainer = explainer.referring_to(None, settings)
     if explainer.space.fingerprint != claimed.space["fingerprint"]:
         return _refuted("other_space")
     if instance is None:
@@ -173,6 +182,8 @@ def _verify(
         answer = verify_changes(claimed, explainer, instance, seed, check)
         named = _named_by_maker(claimed.output, model) if answer.outcome is Outcome.HOLDS else []
         return replace(answer, reasons=(*answer.reasons, *named))
+    if isinstance(claimed, Reasons):
+        return verify_reasons(claimed, explainer, instance, seed, check)
     return _verify_figures(claimed, explainer, instance, seed, check)
 
 
@@ -635,3 +646,67 @@ def _is_equal(stated: Any, found: Any) -> bool:
     if isinstance(stated, float) and isinstance(found, float):
         return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=0.0)
     return type(stated) is type(found) and bool(stated == found)
+
+
+# Reasons
+
+
+def verify_reasons(claimed: Reasons, explainer: Explainer, instance: Any, seed: int, check: Check) -> Verification:
+    """Find the reasons again with the recorded settings, and compare the shortfalls with those of fresh copies."""
+    settings = ReasonSettings.from_dict(claimed.settings)
+    explainer.table_answers(ask=settings.common.is_auto)
+
+    def again() -> str:
+        return explainer.reasons_with(instance, settings, check).to_json()
+
+    def doubts_of() -> list[Reason]:
+        own = replace(settings, seed=seed, confidence=CONFIDENCE)
+        return list(_reason_doubts(claimed, explainer.reasons_with(instance, own, check)))
+
+    found = Reasons.from_json(again())
+    if found.source != claimed.source and "leaves" in (found.source, claimed.source):
+        if claimed.source == "leaves":
+            wrong = doubts_of()
+            return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong)) if wrong else _unknown("no_leaves")
+        explainer = explainer.without_trees()  # it was made from a mere function
+        found = Reasons.from_json(again())
+    wrong = list(_reason_differences(claimed, found))
+    if wrong:
+        return _if_steady(again, *wrong)
+    if claimed.source == "drawn" and (wrong := doubts_of()):
+        return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong))
+    if claimed.model is not None and claimed.model != explainer.digest:
+        return Verification(Outcome.CANNOT_TELL, (Reason("other_digest", stated=claimed.model),))
+    notes = [Reason("repeated"), *([Reason("no_digest")] if claimed.model is None else [])]
+    notes += [Reason("codes_by_maker", stated=claimed.codes_sha256)] if settings.codes else []
+    notes += [Reason("time_by_maker", stated=settings.time)] if settings.time else []
+    return Verification(Outcome.HOLDS, (*notes, *_named_by_maker(claimed.output, explainer.model)))
+
+
+def _reason_differences(stated: Reasons, found: Reasons) -> Iterator[Reason]:
+    """Yield every figure of reasons that differs; floats by more than rounding, relative to the largest output.
+
+    What identifies the model is judged by itself.
+    """
+    ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
+    largest = max(map(abs, (found.prediction, *(each.value for each in found.shortfalls))))
+    for where in sorted((ours.keys() | own.keys()) - {"model"}):
+        one, other = ours.get(where), own.get(where)
+        is_close = isinstance(one, float) and isinstance(other, float) and not where.startswith("settings")
+        same = type(one) is type(other) and one == other
+        if is_close and one is not None and other is not None:
+            same = math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING * largest)
+        if where not in ours or where not in own or not same:
+            yield Reason("differs", where, one, other)
+
+
+def _reason_doubts(stated: Reasons, fresh: Reasons) -> Iterator[Reason]:
+    """Yield what fresh copies contradict: limits of a shortfall without a common number, and reasons left out."""
+    for ours in stated.shortfalls:
+        own = fresh.shortfall(ours.attribute)
+        if own.high < ours.low or own.low > ours.high:
+            yield Reason("contradicted", f"the shortfall of {ours.attribute}", ours, own)
+    known = {*(reason.attribute for reason in stated), *stated.near_ties}
+    for reason in fresh:
+        if reason.attribute not in {*known, *fresh.near_ties}:
+            yield Reason("not_chosen", reason.attribute)

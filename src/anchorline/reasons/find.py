@@ -1,0 +1,233 @@
+"""From an adverse decision to its main reasons: the reference, the choice, the codes, and the record."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from anchorline.errors import FavorableError, ParameterError, ProhibitedError, ReasonsError, UnmappedError
+from anchorline.model.predictor import Predictor
+from anchorline.reasons.recourse import MOST_VALUES, recourse_of
+from anchorline.reasons.shortfalls import Measured, measure, read_off
+from anchorline.result.codes import Codes
+from anchorline.result.reasons import PRINCIPAL, Reasons, Reference, Shortfall, StatedReason
+from anchorline.search.assemble import VERSIONS
+from anchorline.search.case import Case
+from anchorline.search.table import TableAnswers
+from anchorline.settings import ReasonSettings
+from anchorline.spaces.base import Space
+from anchorline.spaces.table import Table, TableNeighborhood
+
+_NEAR_SHARE, _NEAR_ROWS = 0.1, 100  # of the rows beyond the threshold, and at least as many, are near it
+_MOST = 12_000  # copies of queries="auto", beside those of recourse
+_ROUNDING, _FINE = 1e-9, 0.01  # of the largest shortfall
+_NO_THRESHOLD = (
+    "a threshold, from which the decision follows. Type Explainer(model, table, output='approved', threshold=0.5)."
+)
+
+
+def require(space: Space, threshold: float | None, settings: ReasonSettings, ignored: Collection[str]) -> Table:
+    """Return the table, or raise `ParameterError` if no reasons can follow from it; ``ignored`` are not read."""
+    if not isinstance(space, Table) or space.neighbors != "independent" or space.valid is not None:
+        raise ParameterError(
+            "Reasons are about the attributes of a Table that are replaced one by one. Pass a Table without "
+            "neighbors='realistic' and without valid=."
+        )
+    if threshold is None:
+        raise ParameterError(f"Reasons need {_NO_THRESHOLD}")
+    hidden = [name for name in space.fixed if name not in ignored]
+    if hidden:
+        raise ParameterError(
+            f"fixed holds {', '.join(map(repr, hidden))}, which the model reads, and which then could never be a "
+            "reason. Pass a Table without fixed=."
+        )
+    known = [attribute.name for attribute in space.attributes]
+    strange = [name for name in settings.prohibited if name not in {*known, *space.names}]
+    if strange:
+        raise ParameterError(
+            f"prohibited holds {', '.join(map(repr, strange))}, but the columns are {', '.join(space.names)}. "
+            "Correct the names."
+        )
+    Codes(settings.codes).check(list(dict.fromkeys([*known, *space.names])))
+    return space
+
+
+def near(
+    table: Table, answers: TableAnswers, predictor: Predictor, threshold: float | None, adverse: str
+) -> Table:
+    """Return the table that draws from the rows whose score is at the threshold, or slightly on its good side.
+
+    These are the tenth of the rows on this side that is nearest to the threshold, at least 100 of them (all, if
+    there are fewer), and all further rows with the same score as the last of them.
+    """
+    if threshold is None:
+        raise ParameterError(f"reference='near' needs {_NO_THRESHOLD}")
+    outputs = answers.outputs(predictor.open(table.at(0).original))
+    distances = (
+        outputs - threshold if adverse == "below" else np.where(outputs < threshold, threshold - outputs, -1)
+    )
+    passing = np.sort(distances[distances >= 0])
+    if not len(passing):
+        raise ParameterError(
+            f"reference='near' is empty: none of {len(outputs):,} rows of the table is "
+            f"{'at or above' if adverse == 'below' else 'below'} the threshold {threshold:g}. Type another "
+            "threshold, or reference='all'."
+        )
+    n = min(len(passing), max(_NEAR_ROWS, int(np.ceil(_NEAR_SHARE * len(passing)))))
+    chosen = np.flatnonzero((distances >= 0) & (distances <= passing[n - 1]))
+    scores = outputs[chosen]
+    return table.drawing_near(table.example_rows[chosen], (float(scores.min()), float(scores.max())))
+
+
+def find_reasons(
+    case: Case, settings: ReasonSettings, gains: Callable[[], np.ndarray | None], model: str | None
+) -> Reasons:
+    """Find the reasons of a case; ``gains`` are those of all donors, if trees have them; ``model`` is a digest."""
+    neighborhood, predictor = case.neighborhood, case.predictor
+    assert isinstance(neighborhood, TableNeighborhood)
+    if not predictor.is_open:
+        predictor.open(neighborhood.original)
+    _check_decision(predictor, settings)
+    known, table = gains(), neighborhood.table
+    sign = 1.0 if settings.adverse == "below" else -1.0
+    if known is not None:
+        measured = read_off(neighborhood, known, sign)
+    else:
+        kept = MOST_VALUES * settings.n if settings.recourse else 0
+        most = case.n_left - min(kept, case.n_left // 2)
+        most = min(most, _MOST) if settings.common.is_auto else most
+        measured = measure(case, sign, lambda found: _open(found, settings.n), most)
+    order, chosen, ties = choose(measured, settings.n)
+    directions = [None if np.isnan(tilt) else "low" if tilt > 0 else "high" for tilt in measured.tilts]
+    shortfalls = tuple(_shortfall(table, measured, a, directions[a]) for a in order)
+    _check_prohibited(table, shortfalls, {neighborhood.names[a] for a in {*chosen, *ties}}, settings)
+    if not chosen:
+        raise ReasonsError(
+            "No attribute is adverse compared with this reference: with its values, copies do not score better. "
+            "Type reference='near', or pass other rows."
+        )
+    codes = _coded(neighborhood, chosen, directions, Codes(settings.codes))
+    return Reasons(
+        instance=neighborhood.instance,
+        prediction=predictor.prediction,
+        output=predictor.output,
+        reasons=tuple(_stated(case, settings, a, *pair) for a, pair in zip(chosen, codes, strict=True)),
+        shortfalls=shortfalls,
+        near_ties=tuple(neighborhood.names[a] for a in order if a in ties),
+        reference=Reference(table.reference, table.n_pool, *(table.near_scores or (None, None))),
+        source="drawn" if known is None else "leaves",
+        model=model,
+        codes_sha256=Codes(settings.codes).sha256,
+        n_queries=predictor.questions.n_answers,
+        settings=settings.to_dict(),
+        space=table.describe(neighborhood),
+        versions=VERSIONS,
+    )
+
+
+def _check_decision(predictor: Predictor, settings: ReasonSettings) -> None:
+    output, score = predictor.output, predictor.prediction
+    if predictor.questions.n_columns is not None and predictor.target.column is None:
+        raise ParameterError(
+            "The model has several scores, and nothing says which one the threshold is for. Type Explainer(model, "
+            f"table, output={(output.classes or (0,))[-1]!r}, threshold={output.threshold:g})."
+        )
+    assert output.threshold is not None
+    if (score >= output.threshold) == (settings.adverse == "below"):
+        other = "above" if settings.adverse == "below" else "below"
+        raise FavorableError(
+            f"The decision on this row is favorable, so that nothing is adverse: {output.name} is {score:.4g}, "
+            f"{output.decision}. If scores {other} the threshold are adverse, type adverse={other!r}."
+        )
+
+
+def choose(measured: Measured, n: int) -> tuple[list[int], list[int], list[int]]:
+    """Return the attributes by their shortfalls, the chosen ones, and those that are close to the cut.
+
+    At most n are chosen, the largest first, each at least a twentieth of the largest. Equal ones keep the order of
+    the table. Close are those whose limits overlap across the cut.
+    """
+    values, slack = measured.values, _ROUNDING * measured.scale
+    lows, highs = values - measured.halves, values + measured.halves
+    order = sorted(range(len(values)), key=lambda a: (-round(float(values[a]) / measured.scale, 9), a))
+    if not order or lows[order[0]] <= slack:
+        return order, [], []
+    line = PRINCIPAL * np.array([lows[order[0]], values[order[0]], highs[order[0]]])
+    chosen = [a for a in order[:n] if values[a] >= line[1] - slack]
+    left = [a for a in order if a not in chosen and highs[a] >= line[0] - slack]
+    if len(chosen) == n:
+        left = [b for b in left if highs[b] >= lows[chosen].min() - slack]
+    close = [a for a in chosen[1:] if lows[a] < line[2] - slack]
+    if left and len(chosen) == n:
+        close += [a for a in chosen if a not in close and lows[a] <= highs[left].max() + slack]
+    return order, chosen, [*close, *left]
+
+
+def _open(measured: Measured, n: int) -> list[int]:
+    """Return what must be asked about again: what is close to the cut, and not yet known within 1% of the largest.
+
+    The largest itself is needed within 4%, because 5% of it are the line of what is a principal reason.
+    """
+    order, chosen, ties = choose(measured, n)
+    if not chosen:
+        return [a for a in order if measured.values[a] + measured.halves[a] > _ROUNDING * measured.scale]
+    needed = dict.fromkeys(ties, _FINE) | ({order[0]: 4 * _FINE} if ties and order[0] not in ties else {})
+    return [a for a, fine in needed.items() if measured.halves[a] > fine * measured.scale]
+
+
+def _shortfall(table: Table, measured: Measured, a: int, direction: str | None) -> Shortfall:
+    value, half = float(measured.values[a]), float(measured.halves[a])
+    return Shortfall(table.attributes[a].name, value, value - half, value + half, int(measured.n[a]), direction)
+
+
+def _check_prohibited(
+    table: Table, shortfalls: Sequence[Shortfall], principal: set[str], settings: ReasonSettings
+) -> None:
+    members = {attribute.name: {attribute.name, *attribute.names} for attribute in table.attributes}
+    used = [
+        each
+        for each in shortfalls
+        if each.attribute in principal and members[each.attribute] & {*settings.prohibited}
+    ]
+    if used:
+        texts = [f"{each.attribute!r} ({each.value:.3g}, {each.low:.3g} to {each.high:.3g})" for each in used]
+        raise ProhibitedError(
+            f"No reasons are issued, because a prohibited attribute would be one of them: {', '.join(texts)}, by "
+            "which copies with a value of the reference score better on average. Correct the model; "
+            f"check_use(model, table, {used[0].attribute!r}) says which decisions depend on it."
+        )
+
+
+def _coded(
+    neighborhood: TableNeighborhood, chosen: Sequence[int], directions: Sequence[str | None], codes: Codes
+) -> list[tuple[str, str]]:
+    """Return code and text of the chosen attributes; raise `UnmappedError`, which lists all that have none."""
+    if not codes.entries:
+        return [("", "")] * len(chosen)
+    attributes, found, lacking = neighborhood.table.attributes, list[tuple[str, str]](), list[str]()
+    for a in chosen:
+        values = [neighborhood.views.value(j) for j in attributes[a].positions]
+        is_missing = all(value is None for value in values)
+        value = neighborhood.views.value(attributes[a].views[0]) if len(attributes[a].views) == 1 else ""
+        pair = codes.find(attributes[a].name, None if is_missing else value, directions[a])
+        if pair is None:
+            when = "missing" if is_missing else directions[a] or (f"= {value}" if value != "" else "a group")
+            lacking.append(f"{attributes[a].name!r} ({when})")
+        else:
+            found.append(pair)
+    if lacking:
+        others = [each.name for each in attributes if each.name not in codes.attributes]
+        further = f" Attributes without any code: {', '.join(map(repr, others))}." if others else ""
+        raise UnmappedError(
+            f"These reasons have no code: {', '.join(lacking)}.{further} Add them to codes, such as "
+            f"codes={{{neighborhood.names[chosen[0]]!r}: ('R01', 'Text of the letter')}}."
+        )
+    return found
+
+
+def _stated(case: Case, settings: ReasonSettings, a: int, code: str, text: str) -> StatedReason:
+    neighborhood = case.neighborhood
+    assert isinstance(neighborhood, TableNeighborhood)
+    attribute = neighborhood.table.attributes[a]
+    values = tuple(neighborhood.views.value(j) for j in attribute.positions)
+    recourse = recourse_of(case, a) if settings.recourse else None
+    return StatedReason(attribute.name, attribute.names, values, code, text, recourse)
