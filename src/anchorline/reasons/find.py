@@ -18,7 +18,7 @@ from anchorline.spaces.base import Space
 from anchorline.spaces.table import Table, TableNeighborhood
 
 _NEAR_SHARE, _NEAR_ROWS = 0.1, 100  # of the rows beyond the threshold, and at least as many, are near it
-_MOST = 12_000  # copies of queries="auto", beside those of recourse
+_MOST, _PER_ATTRIBUTE = 12_000, 160  # copies of queries="auto", beside those of recourse
 _ROUNDING, _FINE = 1e-9, 0.01  # of the largest shortfall
 _NO_THRESHOLD = (
     "a threshold, from which the decision follows. Type Explainer(model, table, output='approved', threshold=0.5)."
@@ -94,7 +94,8 @@ def find_reasons(
     else:
         kept = MOST_VALUES * settings.n if settings.recourse else 0
         most = case.n_left - min(kept, case.n_left // 2)
-        most = min(most, _MOST) if settings.common.is_auto else most
+        enough = max(_MOST, _PER_ATTRIBUTE * len(table.attributes))
+        most = min(most, enough) if settings.common.is_auto else most
         measured = measure(case, sign, lambda found: _open(found, settings.n), most)
     order, chosen, ties = choose(measured, settings.n)
     directions = [None if np.isnan(tilt) else "low" if tilt > 0 else "high" for tilt in measured.tilts]
