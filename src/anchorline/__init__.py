@@ -10,14 +10,17 @@
 from typing import TYPE_CHECKING, Any
 
 from anchorline._version import __version__
+from anchorline.compare import compare
 from anchorline.errors import AnchorlineError
 from anchorline.verify import verify
 
 if TYPE_CHECKING:
     from anchorline.changes.result import Changes, Counterfactual
+    from anchorline.compare.cohorts import Monitor
     from anchorline.explainer import Explainer, check_use
     from anchorline.facts import Fact
     from anchorline.model.cache import AnswerCache
+    from anchorline.result.comparison import Comparison, Drift
     from anchorline.result.explanation import Explanation, Verdict
     from anchorline.result.explanations import Explanations, Failure
     from anchorline.result.frontier import Frontier
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
 _ON_FIRST_USE = {
     "AnswerCache": "anchorline.model.cache",
     "Changes": "anchorline.changes.result",
+    "Comparison": "anchorline.result.comparison",
     "Counterfactual": "anchorline.changes.result",
+    "Drift": "anchorline.result.comparison",
     "Explainer": "anchorline.explainer",
     "Explanation": "anchorline.result.explanation",
     "Explanations": "anchorline.result.explanations",
@@ -42,6 +47,7 @@ _ON_FIRST_USE = {
     "Hypercube": "anchorline.spaces.hypercube",
     "Image": "anchorline.spaces.regions",
     "Reasons": "anchorline.result.reasons",
+    "Monitor": "anchorline.compare.cohorts",
     "Rule": "anchorline.result.rule",
     "RuleVerdict": "anchorline.result.rule",
     "Rules": "anchorline.result.rule",
@@ -62,7 +68,9 @@ __all__ = [
     "AnchorlineError",
     "AnswerCache",
     "Changes",
+    "Comparison",
     "Counterfactual",
+    "Drift",
     "Explainer",
     "Explanation",
     "Explanations",
@@ -71,6 +79,7 @@ __all__ = [
     "Frontier",
     "Hypercube",
     "Image",
+    "Monitor",
     "Reasons",
     "Rule",
     "RuleVerdict",
@@ -81,6 +90,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check_use",
+    "compare",
     "verify",
 ]
 

@@ -35,7 +35,7 @@ from anchorline.result.rule import Rule
 from anchorline.rules.assemble import rule_of
 from anchorline.search.assemble import altered_copies, assemble, assemble_frontier
 from anchorline.search.case import Case
-from anchorline.search.sources import Choose, Cost, Source, estimate_cost, source_of
+from anchorline.search.sources import Choose, Cost, Search, Source, estimate_cost, source_of
 from anchorline.search.table import ADVICE, TableAnswers, check_answers, check_setup
 from anchorline.search.trees import ModelTrees
 from anchorline.settings import (
@@ -48,7 +48,7 @@ from anchorline.settings import (
     checked_ks,
     plain_number,
 )
-from anchorline.spaces.base import Finding, Space
+from anchorline.spaces.base import Finding, Neighborhood, Space
 from anchorline.spaces.table import Table, as_space, check_order
 
 Check = Callable[[], object] | None  # is called in every loop, and may raise to interrupt
@@ -190,11 +190,17 @@ class Explainer:
         self, instance: Any, settings: Settings, check: Check = None, choose: Choose = best_sum
     ) -> Explanation:
         """Explain one prediction with given settings, without warnings; ``choose`` says which sum is stated."""
+        return self.explain_source(instance, settings, check, choose)[0]
+
+    def explain_source(
+        self, instance: Any, settings: Settings, check: Check = None, choose: Choose = best_sum
+    ) -> tuple[Explanation, Source, Search]:
+        """Explain one prediction as `explain_with`, and return where it comes from and what was found, too."""
         case, answers = self.case(instance, settings, check), self._answers_for(settings)
         source = self.source(case)
         search = source.search(choose)
         measured = source.measure(search, None if answers is None else answers.extent(case.predictor)[2])
-        return assemble(source, search, measured, self.space, answers, self.findings)
+        return assemble(source, search, measured, self.space, answers, self.findings), source, search
 
     def source(self, case: Case) -> Source:
         """Return where the moments of a case come from; the model is asked about the instance."""
@@ -205,7 +211,7 @@ class Explainer:
 
     def case(self, instance: Any, settings: Drawing, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""
-        neighborhood = self.space.at(instance)
+        neighborhood = instance if isinstance(instance, Neighborhood) else self.space.at(instance)
         if not neighborhood.can_change:
             raise ParameterError(
                 "Every altered copy would equal the row, because each column is fixed, is not read by the model, "

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "reasons": {"errors", "model", "result", "search", "settings", "spaces"},
     "samples": {"result"},
     "explainer": BELOW | {"changes", "reasons", "rules"},
+    "compare": BELOW | {"explainer", "verify"},
     "verify": BELOW | {"changes", "explainer", "rules"},
     "batch": BELOW | {"changes", "explainer", "io", "rules"},
     "compat": BELOW | {"explainer", "render"},

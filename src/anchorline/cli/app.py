@@ -41,6 +41,7 @@ COMMANDS = {
     "verify": "verify",
     "frontier": "answers",
     "changes": "answers",
+    "compare": "compare",
     "serve": "serve",
     "demo": "demo",
     "doctor": "doctor",

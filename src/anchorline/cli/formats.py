@@ -28,7 +28,7 @@ _PLUS, _MINUS = "color(32)", "color(166)"
 Format = enum.StrEnum("Format", ["text", "json", "html", "png"])
 _Form = TypeVar("_Form", bound=enum.StrEnum)
 _BY_SUFFIX = {"": "text", ".txt": "text", ".json": "json", ".jsonl": "json"}
-_BY_SUFFIX |= {".html": "html", ".htm": "html", ".png": "png"}
+_BY_SUFFIX |= {".html": "html", ".htm": "html", ".png": "png", ".xml": "junit"}
 
 
 def format_by_name(requested: _Form | None, out: str | None, forms: type[_Form]) -> _Form:

@@ -152,14 +152,11 @@ class TableOptions:
         return space, (target[0], nw.from_native(whole, eager_only=True)[target[0]].to_list())
 
     def _space(self, frame: Any, target: Sequence[str]) -> Any:
-        import narwhals as nw  # noqa: PLC0415  heavy
-
         from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
         reference: Any = self.reference
         if reference not in (None, "all", "near"):
-            rows = nw.from_native(read_table(reference), eager_only=True)
-            reference = rows.drop([name for name in target if name in rows.columns]).to_native()
+            reference = columns_left(reference, target)
         return Table(
             frame,
             cuts={name: _listed_values(text) for name, text in split_pairs("--cut", self.cut)},
@@ -200,21 +197,22 @@ class OutputOptions:
 
     def explainer(self, model: Any, space: Any, cache: AnswerCache | None = None) -> Explainer:
         """Return an explainer for the chosen output."""
+        return Explainer(model, space, cache=cache, **self.choices(model))
+
+    def choices(self, model: Any) -> dict[str, Any]:
+        """Return keywords of `Explainer` for the chosen output."""
         output: Any = self.output
         if output is not None and output.isdecimal():
             labels = [str(label) for label in self.classes or classes_of(model) or ()]
             output = output if output in labels else int(output)
-        return Explainer(
-            model,
-            space,
-            output=output,
-            output_scale=None if self.output_scale is None else self.output_scale.value,
-            task=None if self.task is None else self.task.value,
-            classes=self.classes or None,
-            threshold=self.threshold,
-            output_range=self.output_range,
-            cache=cache,
-        )
+        return {
+            "output": output,
+            "output_scale": None if self.output_scale is None else self.output_scale.value,
+            "task": None if self.task is None else self.task.value,
+            "classes": self.classes or None,
+            "threshold": self.threshold,
+            "output_range": self.output_range,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +316,14 @@ def split_target(frame: Any, target: str | None, path: str) -> tuple[Any, Any]:
         return frame, None
     remaining = _drop_columns(frame, [target], path)
     return remaining, nw.from_native(frame, eager_only=True)[target].to_numpy()
+
+
+def columns_left(path: str, target: Sequence[str] | None) -> Any:
+    """Return the table of a file without those of its columns that are targets; they need not be there."""
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    table = nw.from_native(read_table(path), eager_only=True)
+    return table.drop([name for name in target or () if name in table.columns]).to_native()
 
 
 def _drop_columns(frame: Any, columns: Sequence[str], path: str) -> Any:

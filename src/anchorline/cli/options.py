@@ -113,15 +113,13 @@ def parameters_of(group: Any) -> Iterator[Parameter]:
         yield parameter.replace(annotation=Annotated[kind, choice])
 
 
-Model = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A file (.onnx, .skops, XGBoost's .json or .ubj, LightGBM's .txt), module:function, or the address "
-        "http(s)://... of an Open Inference or MLflow model (put its token into ANCHORLINE_HTTP_TOKEN).",
-        show_default=False,
-    ),
-]
+_MODEL_IS = (
+    "A file (.onnx, .skops, XGBoost's .json or .ubj, LightGBM's .txt), module:function, or the address "
+    "http(s)://... of an Open Inference or MLflow model (put its token into ANCHORLINE_HTTP_TOKEN)."
+)
+Model = Annotated[str, typer.Argument(metavar="MODEL", help=_MODEL_IS, show_default=False)]
+OldModel = Annotated[str, typer.Argument(metavar="OLD", help=_MODEL_IS, show_default=False)]
+NewModel = Annotated[str, typer.Argument(metavar="NEW", help="The other model, likewise.", show_default=False)]
 _DATA = typer.Option(
     "--data",
     metavar="FILE",

@@ -233,9 +233,21 @@ def _fit_limit(squares: Squares, side: int, failure: float, more: float, luck: f
     return low if more else min(low, squares.r2)
 
 
-def _asymptotic_width(n: float, failure: float) -> float:
+def mean_width(deviation: np.ndarray, n: int, failure: float, tuned_for: int) -> np.ndarray:
+    r"""Return by how much means of n independent rows may be off, by approximate limits that hold at every look.
+
+    .. math:: \hat\sigma \sqrt{\frac{2 (n \rho^2 + 1)}{n^2 \rho^2}
+              \ln \frac{\sqrt{n \rho^2 + 1}}{\text{failure}}}
+
+    A mean is ever further away with probability at most ``failure``, both sides and all n together, if means are
+    normal; ``deviation`` is the standard deviation of single rows. Limits are narrowest at ``tuned_for`` rows.
+    """
+    return deviation * _asymptotic_width(n, failure / 2, tuned_for)
+
+
+def _asymptotic_width(n: float, failure: float, tuned_for: int = _TUNED_FOR) -> float:
     tuned = -2 * math.log(2 * failure)
-    tuned = n * (tuned + math.log(tuned + 1)) / _TUNED_FOR + 1
+    tuned = n * (tuned + math.log(tuned + 1)) / tuned_for + 1
     return math.sqrt(2 * tuned / (n * (tuned - 1)) * math.log1p(math.sqrt(tuned) / (2 * failure)))
 
 

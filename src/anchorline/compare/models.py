@@ -1,0 +1,439 @@
+"""How a new model differs from an old one: on rows in random order, by the same altered copies of each."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from anchorline.compare.pairs import Answers, Pair, broken_rule, pair
+from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
+from anchorline.guarantees.limits import lower_limit, mean_width
+from anchorline.laws import Random
+from anchorline.result.comparison import (
+    Amount,
+    AttributeChange,
+    BrokenRule,
+    ChangedRow,
+    Comparison,
+    Gate,
+    Move,
+    Outcome,
+    Part,
+    judged,
+)
+from anchorline.result.explanation import Output, Share
+from anchorline.search.assemble import VERSIONS
+from anchorline.settings import Keywords, RuleSettings, Settings, checked_count
+from anchorline.spaces.base import Space
+from anchorline.spaces.columns import CATEGORY, Column, text_of, to_narwhals
+from anchorline.spaces.table import Table, TableRows
+
+Check = Callable[[], object] | None
+MOST_DECIDED = 10_000  # rows whose decisions are compared
+FEWEST_ROWS = 30  # of which a mean is normal enough for its limits
+_MORE_ROWS = 50  # that are explained at once
+_MOST_ROUNDS = 5  # times as many rows as asked for are explained, if a gate is not decided
+_MOST_RULES = 50
+_MOST_VALUES = 10  # of a column that divides rows into groups; of numbers, quarters
+_SHOWN_ROWS = 10
+_SAME = 0.1  # of the spread of outputs, within which a number counts as decided alike
+_CHANCE = 0.51  # of agreement between halves that see noise, with a little room for its asymmetry
+_TINY = 1e-6  # of the spread: a difference of effects that only rounding makes
+OLD_DECISION = "old decision"  # the name of the output, if each row's is that of its own class
+_PROTECTED = 0.05  # of the spread, by which the effect of a protected attribute may rise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareSettings(Keywords):
+    """The keywords of `compare`.
+
+    ``n``: rows that are explained; up to five times as many if a gate needs them. ``groups``: columns by whose
+    values decisions are compared. ``within``: how much a number may differ and still count as the same decision;
+    None for 10% of the spread of outputs. ``rules``: of how many rows the old rule is tried on the new model, at
+    most 50. ``max_decisions``, ``max_reasons``: gates on the share of rows that are decided otherwise, and on that
+    whose facts hold no longer. ``protect``: attributes whose effect must not rise by more than 5% of the spread.
+    """
+
+    n: int = 200
+    groups: tuple[str, ...] = ()
+    within: float | None = None
+    rules: int = 0
+    max_decisions: float | None = None
+    max_reasons: float | None = None
+    protect: tuple[str, ...] = ()
+    sigma: float = 1.0
+    seed: int = 0
+    confidence: float = 0.95
+
+    def _check(self) -> None:
+        checked_count("n", self.n, FEWEST_ROWS, "n=200")
+        checked_count("rules", self.rules, 0, "rules=20")
+        if self.rules > _MOST_RULES:
+            raise ParameterError(f"rules is {self.rules}, but it must be at most {_MOST_RULES}. Type rules=20.")
+        for name in ("groups", "protect"):
+            given = getattr(self, name)
+            if isinstance(given, str):
+                raise ParameterError(
+                    f"{name} is {given!r}; it must be a list of columns. Type {name}=[{given!r}]."
+                )
+            object.__setattr__(self, name, tuple(given))
+        for name in ("max_decisions", "max_reasons"):
+            most = getattr(self, name)
+            if most is not None and not (isinstance(most, int | float) and 0 <= most < 1):
+                raise ParameterError(f"{name} is {most!r}, but it must be a share. Type {name}=0.02.")
+        if self.within is not None and not (isinstance(self.within, int | float) and self.within > 0):
+            raise ParameterError(f"within is {self.within!r}, but it must be a number above 0. Type within=10.")
+        _ = self.common
+
+    @property
+    def common(self) -> Settings:
+        """The settings by which each row is explained."""
+        return Settings(sigma=self.sigma, seed=self.seed, confidence=self.confidence)
+
+
+def compare_models(
+    old: Any,
+    new: Any,
+    table: Table,
+    frame: Any,
+    settings: CompareSettings,
+    choices: Mapping[str, Any],
+    check: Check = None,
+) -> Comparison:
+    """Compare two models on rows of a frame; ``choices`` are keywords of `Explainer` for both."""
+    first, second = _alike(old, new, table, choices)
+    return _Comparing(first, second, read_rows(first.space, frame), settings, check).run()
+
+
+def _alike(old: Any, new: Any, table: Table, choices: Mapping[str, Any]) -> tuple[Explainer, Explainer]:
+    """Return explainers of both models on one space, in which only what both ignore never changes."""
+    first, second = (Explainer(model, table, **choices) for model in (old, new))
+    ignored = {*first.columns.ignored} & {*second.columns.ignored}
+    space = table.holding(ignored) if ignored else table
+    return first.over(space), second.over(space)
+
+
+def read_rows(table: Space, frame: Any) -> TableRows:
+    """Return the rows of a frame or an array as rows of the table."""
+    assert isinstance(table, Table)
+    part = to_narwhals(frame, ParameterError, eager_only=True)
+    read = table.rows(np.asarray(frame) if isinstance(frame, list | tuple) else part)
+    if read is None:
+        names = [str(name) for name in getattr(frame, "columns", ())]
+        lacks = [name for name in table.names if name not in names]
+        what = f"lack the column {lacks[0]!r}" if names and lacks else f"are of type {type(frame).__name__}"
+        raise ParameterError(f"The rows {what}. They must be a frame or an array with the table's columns.")
+    if not len(read):
+        raise ParameterError("There are no rows to compare. Pass a frame with at least 30 rows.")
+    return read
+
+
+def shuffled(n: int, seed: int, stream: str) -> np.ndarray:
+    """Return the numbers of n rows in the order of this seed."""
+    return np.argsort(Random.of(seed, b"compare", stream).uniforms(n), kind="stable")
+
+
+@dataclass(eq=False)
+class _Comparing:
+    old: Explainer
+    new: Explainer
+    rows: TableRows
+    settings: CompareSettings
+    check: Check
+    pairs: list[Pair] = field(default_factory=list)
+
+    def run(self) -> Comparison:
+        self.order = shuffled(len(self.rows), self.settings.seed, "rows")[:MOST_DECIDED]
+        answers = [Answers.of(each, self.rows, self.order) for each in (self.old, self.new)]
+        self.answers = answers[0], answers[1]
+        self._check_kinds()
+        spread = np.quantile(answers[0].outputs, (0.05, 0.95)) if answers[0].outputs is not None else (0.0, 1.0)
+        self.spread = float(spread[1] - spread[0])
+        self.within = self._tolerance()
+        self.differs = self._differing()
+        self.names = self._attribute_names()
+        most = min(len(self.order), self.settings.n * (_MOST_ROUNDS if self._gates_need_rows else 1))
+        while len(self.pairs) < most:
+            n = self.settings.n - len(self.pairs) if len(self.pairs) < self.settings.n else _MORE_ROWS
+            self._explain(len(self.pairs), min(len(self.pairs) + n, most))
+            if all(gate.outcome is not Outcome.UNDECIDED for gate in self._gates() if gate.what != "decisions"):
+                break
+        return self._assemble()
+
+    @property
+    def _gates_need_rows(self) -> bool:
+        return self.settings.max_reasons is not None or bool(self.settings.protect)
+
+    def _check_kinds(self) -> None:
+        old, new = self.answers
+        for what, first, second in (
+            ("scores or numbers", old.outputs, new.outputs),
+            ("decisions", old.decisions, new.decisions),
+        ):
+            if (first is None) != (second is None):
+                which = ("old", "new") if second is None else ("new", "old")
+                raise ParameterError(
+                    f"The {which[0]} model answers {what}, and the {which[1]} one does not. Compare models that "
+                    "answer alike: pass both as functions, or give task= or threshold=."
+                )
+        if old.decisions is not None and old.decisions.dtype.kind not in "b":
+            known, others = (
+                {*map(str, old.decisions)},
+                {*map(str, new.decisions if new.decisions is not None else ())},
+            )
+            classes = [each.target.classes for each in (self.old, self.new)]
+            if all(each is None for each in classes) and not known & others:
+                raise ParameterError(
+                    f"The old model decides {sorted(known)[:3]}, and the new one {sorted(others)[:3]}. Compare "
+                    "models with the same classes."
+                )
+            if None not in classes and {*map(str, classes[0] or ())} != {*map(str, classes[1] or ())}:
+                raise ParameterError(
+                    f"The old model has the classes {list(classes[0] or ())}, and the new one "
+                    f"{list(classes[1] or ())}. Compare models with the same classes."
+                )
+
+    def _tolerance(self) -> float | None:
+        if self.answers[0].decisions is not None:
+            if self.settings.within is not None:
+                raise ParameterError("within is meant for numbers, but the models decide. Leave it out.")
+            return None
+        return self.settings.within or _SAME * self.spread
+
+    def _differing(self) -> np.ndarray:
+        (old, new), within = self.answers, self.within
+        if old.decisions is not None and new.decisions is not None:
+            return np.array([str(a) != str(b) for a, b in zip(old.decisions, new.decisions, strict=True)])
+        assert old.outputs is not None
+        assert new.outputs is not None
+        assert within is not None
+        return np.asarray(np.abs(old.outputs - new.outputs) > within)
+
+    def _attribute_names(self) -> tuple[str, ...]:
+        names = self.old.space.at(0).names
+        unknown = [name for name in self.settings.protect if name not in names]
+        if unknown:
+            raise ParameterError(f"protect has {unknown[0]!r}, but the attributes are {', '.join(names)}.")
+        lacking = [name for name in self.settings.groups if name not in self.old.space.names]
+        if lacking:
+            raise ParameterError(
+                f"groups has {lacking[0]!r}, which the table lacks: {', '.join(self.old.space.names)}."
+            )
+        return names
+
+    def _explain(self, first: int, last: int) -> None:
+        for place in range(first, last):
+            if self.check is not None:
+                self.check()
+            row = self.rows.at(int(self.order[place]))
+            self.pairs.append(pair(self.old, self.new, row, self.settings.common, bool(self.differs[place])))
+
+    # Figures
+
+    @property
+    def _failure(self) -> float:
+        """Of each of the four kinds of figures: decisions, parts, reasons, attributes."""
+        return (1 - self.settings.confidence) / 4
+
+    def _decisions(self) -> Share:
+        return _share(self.differs, self._failure)
+
+    def _reasons(self) -> Share | None:
+        claims = np.array([not each.kept for each in self.pairs if each.kept is not None])
+        return _share(claims, self._failure) if claims.size else None
+
+    def _products(self) -> np.ndarray:
+        """Return the unbiased estimates of squared effects, (rows, 4, attributes): old, new, both, difference."""
+        effects = np.stack([each.effects for each in self.pairs])  # rows, models, halves, attributes
+        old, new = effects[:, 0], effects[:, 1]
+        both = (old[:, 0] * new[:, 1] + old[:, 1] * new[:, 0]) / 2
+        change = new - old
+        return np.stack([old[:, 0] * old[:, 1], new[:, 0] * new[:, 1], both, change[:, 0] * change[:, 1]], axis=1)
+
+    def _attributes(self) -> Iterator[AttributeChange]:
+        """Yield how each attribute acts in both models.
+
+        That it acts differently is shown by the mean square of the difference, or by its sign: both halves of the
+        copies agree on it in more than half of the rows. Signs see a small difference in most rows, squares see a
+        large one in few.
+        """
+        products = self._products()
+        means = np.maximum(products.mean(axis=0), 0.0)
+        failure = self._failure / (5 * len(self.names))
+        least = (_TINY * self.spread) ** 2
+        change_low, _ = self._limits(products[:, 3], failure)
+        rise_low, rise_high = self._limits(products[:, 1] - products[:, 0], failure)
+        _, both_high = self._limits(products[:, 2], failure)
+        agree = (products[:, 3] > least).sum(axis=0), (np.abs(products[:, 3]) > least).sum(axis=0)
+        enough = len(products) >= FEWEST_ROWS
+        for j, name in enumerate(self.names):
+            signs_differ = lower_limit(int(agree[0][j]), int(agree[1][j]), failure) > _CHANCE
+            move = Move.SAME
+            if enough and (change_low[j] > least or signs_differ):
+                move = Move.MOVED
+                if both_high[j] < -least:
+                    move = Move.TURNED
+                elif rise_low[j] > 0:
+                    move = Move.ROSE
+                elif rise_high[j] < 0:
+                    move = Move.FELL
+            old, new, _, change = np.sqrt(means[:, j]).tolist()
+            low = float(np.sqrt(max(change_low[j], 0.0))) if move is not Move.SAME else 0.0
+            yield AttributeChange(name, move, old, new, change, min(low, change))
+
+    def _limits(self, values: np.ndarray, failure: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return both limits of the means of values (rows, m)."""
+        mean, n = values.mean(axis=0), len(values)
+        width = mean_width(values.std(axis=0, ddof=1), n, failure, self.settings.n)
+        return mean - width, mean + width
+
+    def _gates(self) -> Iterator[Gate]:
+        settings = self.settings
+        for what, most, share in (
+            ("decisions", settings.max_decisions, self._decisions()),
+            ("reasons", settings.max_reasons, self._reasons()),
+        ):
+            if most is not None:
+                figure = Amount(0.0, 0.0, 1.0) if share is None else Amount(share.value, share.low, share.high)
+                yield Gate(what, most, figure, judged(figure, most))
+        if settings.protect:
+            products = self._products()
+            rise = products[:, 1] - products[:, 0]
+            limits = rise.mean(axis=0), *self._limits(rise, self._failure / (5 * len(self.names)))
+            for name in settings.protect:
+                value, low, high = (float(np.sqrt(max(each[self.names.index(name)], 0.0))) for each in limits)
+                figure, most = Amount(value, low, high), _PROTECTED * self.spread
+                yield Gate(name, most, figure, judged(figure, most))
+
+    def _parts(self) -> Iterator[Part]:
+        every = [*self._by_decision(), *self._by_groups()]
+        failure = self._failure / max(1, 2 * len(every))
+        for column, value, inside in every:
+            share, others = _share(self.differs[inside], failure), _share(self.differs[~inside], failure)
+            yield Part(column, value, share, share.low > others.high)
+
+    def _by_decision(self) -> Iterator[tuple[str | None, str, np.ndarray]]:
+        if self.answers[0].decisions is not None:
+            yield from ((None, value, inside) for value, inside in _divided(self.answers[0].decisions, str))
+
+    def _by_groups(self) -> Iterator[tuple[str | None, str, np.ndarray]]:
+        for name in self.settings.groups:
+            column = self.rows.columns[self.old.space.names.index(name)].taken(self.order)
+            yield from ((name, value, inside) for value, inside in groups_of(column, name))
+
+    def _cases(self) -> Iterator[ChangedRow]:
+        decisions = [None if each.decisions is None else each.decisions for each in self.answers]
+
+        def size(place: int) -> tuple[bool, bool, float]:
+            each = self.pairs[place]
+            return not self.differs[place], each.kept is not False, -abs(each.new_output - each.old.prediction)
+
+        for place in sorted(range(len(self.pairs)), key=size)[:_SHOWN_ROWS]:
+            each = self.pairs[place]
+            moved = abs(each.new_output - each.old.prediction) > _TINY * self.spread
+            if self.differs[place] or each.kept is False or moved:
+                old, new = (None if own is None else self._word(own[place]) for own in decisions)
+                yield ChangedRow(
+                    int(self.order[place]),
+                    each.old.prediction,
+                    each.new_output,
+                    old,
+                    new,
+                    each.old.facts,
+                    each.kept,
+                )
+
+    def _word(self, decision: Any) -> str:
+        if isinstance(decision, bool | np.bool_) and self.old.threshold is not None:
+            return f"{'at or above' if decision else 'below'} {self.old.threshold:g}"
+        return str(decision)
+
+    def _rules(self) -> Iterator[BrokenRule]:
+        for place in range(min(self.settings.rules, len(self.pairs))):
+            broken = None if self.differs[place] else self._broken(place)
+            if broken is not None:
+                yield broken
+
+    def _broken(self, place: int) -> BrokenRule | None:
+        """Return the old rule of a row if the new model breaks it, on copies with its facts."""
+        number = int(self.order[place])
+        return broken_rule(self.old, self.new, self.rows.at(number), number, self._rule_settings(), self.check)
+
+    def _rule_settings(self) -> RuleSettings:
+        settings = self.settings
+        return RuleSettings(
+            within=self.within, sigma=settings.sigma, seed=settings.seed, confidence=settings.confidence
+        )
+
+    def _assemble(self) -> Comparison:
+        one = self.pairs[0].old
+        output: Output = replace(one.output, decision=None, runner_up=None)
+        if output.kind in ("class", "label") and self.old.target.column is None:
+            output = replace(output, name=OLD_DECISION)
+        gates = tuple(self._gates())
+        attributes = sorted(
+            self._attributes(), key=lambda each: (each.move is Move.SAME, -each.change, each.attribute)
+        )
+        return Comparison(
+            output=output,
+            spread=self.spread,
+            within=self.within,
+            n_explained=len(self.pairs),
+            decisions=self._decisions(),
+            parts=tuple(self._parts()),
+            reasons=self._reasons(),
+            attributes=tuple(attributes),
+            rows=tuple(self._cases()),
+            rules=tuple(self._rules()),
+            n_rules=min(self.settings.rules, len(self.pairs)),
+            gates=gates,
+            settings=self.settings.to_dict(),
+            space=one.space,
+            versions=VERSIONS,
+        )
+
+
+def _share(happens: np.ndarray, failure: float) -> Share:
+    """Return the share of rows with limits that each fail with half of the probability."""
+    n, k = happens.size, int(happens.sum())
+    if n == 0:
+        return Share(0.0, 0.0, 1.0, 0)
+    return Share(k / n, lower_limit(k, n, failure / 2), 1.0 - lower_limit(n - k, n, failure / 2), n)
+
+
+def _divided(values: np.ndarray, text: Callable[[Any], str]) -> Iterator[tuple[str, np.ndarray]]:
+    texts = np.array([text(value) for value in values], dtype=object)
+    for each in sorted({*texts}):
+        yield each, texts == each
+
+
+def groups_of(column: Column, name: str) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the groups of rows by a column: its values, or quarters of numbers and dates; missing values last."""
+    present = ~column.missing
+    values = column.values[present]
+    distinct = np.unique(values) if column.kind != CATEGORY else np.array(sorted({*values}), dtype=object)
+    if len(distinct) <= _MOST_VALUES:
+        for value in distinct:
+            yield text_of(value, column.kind), present & (column.values == value)
+    elif column.kind == CATEGORY:
+        raise ParameterError(
+            f"groups has {name!r}, which has {len(distinct)} values; groups must be at most {_MOST_VALUES}. Leave "
+            "it out, or join values in a column of your own."
+        )
+    else:
+        edges = np.unique(np.quantile(values.astype(np.float64), (0.25, 0.5, 0.75), method="higher"))
+        numbers = np.where(present, column.values, 0).astype(np.float64)
+        place = np.searchsorted(edges, numbers, side="right")
+        texts = [text_of(edge, column.kind) for edge in edges]
+        for part in range(len(edges) + 1):
+            if part == 0:
+                label = f"below {texts[0]}"
+            else:
+                label = (
+                    f"{texts[part - 1]} or more" if part == len(edges) else f"{texts[part - 1]} to {texts[part]}"
+                )
+            yield label, present & (place == part)
+    if column.missing.any():
+        yield "missing", column.missing.copy()

@@ -1,0 +1,202 @@
+r"""Two models seen from the same rows: their answers to rows, and to the same altered copies of one row.
+
+The *effect* of an attribute on a row is by how much the output falls, on average, if its value is redrawn:
+
+.. math:: e_j = E[f(z) \mid z_j \text{ kept}] - E[f(z) \mid z_j \text{ redrawn}]
+
+It is estimated twice, from two halves of the copies. The product of both estimates is an estimate of
+:math:`e_j^2` without bias, so that noise does not look like an effect, however few copies there are.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
+from anchorline.guarantees.limits import Squares, lower_limit
+from anchorline.guarantees.measuring import EXPLAINED_R2, STAYS
+from anchorline.model.predictor import Predictor, Scores, batches
+from anchorline.result.comparison import BrokenRule
+from anchorline.result.explanation import Explanation, Share, Verdict
+from anchorline.result.rule import RuleVerdict
+from anchorline.search.case import Asked, Case
+from anchorline.settings import RuleSettings, Settings
+from anchorline.spaces.columns import to_narwhals
+from anchorline.spaces.table import TableNeighborhood, TableRows
+from anchorline.verify.check import candidates_of
+
+Check = Callable[[], object] | None
+N_COPIES = 512  # per row, by which effects are estimated and facts are tried
+_N_HELD = 600  # copies with the facts
+_REFUTED = 0.01  # with which a fact of a row may be refuted although it holds
+_ROUNDING = 1e-9  # of the larger output; models that add in another order are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model answers about n rows: outputs (n,), None for labels; and decisions (n,), None for numbers."""
+
+    outputs: np.ndarray | None
+    decisions: np.ndarray | None
+
+    @classmethod
+    def of(cls, explainer: Explainer, rows: TableRows, chosen: np.ndarray) -> "Answers":
+        """Ask the model about the chosen rows."""
+        predictor, scores = explainer.predictor(), list[Scores]()
+        for first, last in batches(len(chosen)):
+            part = rows.natives.rows(chosen[first:last])
+            scores.append(predictor.questions.ask(part, last - first))
+        values = np.concatenate([each.values for each in scores])
+        named = [each.named for each in scores if each.named is not None]
+        every = Scores(values, np.concatenate(named) if named else None)
+        return cls._read(predictor.open_with(every.part(slice(0, 1))), every)
+
+    @classmethod
+    def _read(cls, predictor: Predictor, scores: Scores) -> "Answers":
+        kind, classes = predictor.output.kind, predictor.target.classes
+        if kind == "label":
+            return cls(None, scores.values)
+        outputs = predictor.read(scores).outputs
+        if kind == "number":
+            return cls(outputs, None)
+        if kind == "threshold":
+            assert predictor.output.threshold is not None
+            return cls(outputs, outputs >= predictor.output.threshold)
+        assert scores.named is not None
+        labels = np.array(classes if classes is not None else range(scores.values.shape[1]), dtype=object)
+        return cls(outputs, labels[scores.named])
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """What both models say about one row.
+
+    ``kept`` is None if the old facts claim nothing, or the models decide differently; otherwise whether the facts
+    still hold for the new model. ``effects`` are those of both models by both halves of the copies: (models,
+    halves, attributes).
+    """
+
+    old: Explanation
+    new_output: float
+    kept: bool | None
+    effects: np.ndarray
+
+
+def pair(old: Explainer, new: Explainer, row: TableNeighborhood, settings: Settings, differs: bool) -> Pair:
+    """Explain a row by the old model, and ask both about the same copies; ``differs`` if they decide otherwise."""
+    explanation, source, search = old.explain_source(row, settings)
+    case = source.case
+    case.predictor.questions.limit = math.inf  # what follows is not part of the explanation
+    other = _seen_alike(new, case, row, settings)
+    law = case.draw("compare/law", 0, N_COPIES)
+    answers = [each.ask(law) for each in (case, other)]
+    effects = np.stack([halves(law, each.drops) for each in answers])
+    new_output = other.predictor.prediction
+    if differs or explanation.verdict not in (Verdict.EXPLAINED, Verdict.ROBUST):
+        return Pair(explanation, new_output, None, effects)
+    facts, effects_of_facts = search.solution.facts, np.asarray(search.solution.effects)
+    return Pair(
+        explanation, new_output, not _is_refuted(other, explanation, answers[1], facts, effects_of_facts), effects
+    )
+
+
+def _seen_alike(new: Explainer, case: Case, row: TableNeighborhood, settings: Settings) -> Case:
+    """Return the case of the new model that looks at the output that the old model's case looks at."""
+    seen, predictor = case.predictor, new
+    if seen.output.kind == "class" and seen.column is not None:
+        predictor = new.explaining(_column_in(seen, new))
+    other = predictor.case(row, settings)
+    other.predictor.questions.limit = math.inf
+    if seen.is_label:
+        other.predictor.open_with(Scores(np.array([seen.label]), None))
+    else:
+        other.predictor.open(row.original)
+    return other
+
+
+def _column_in(seen: Predictor, new: Explainer) -> int:
+    """Return the number of the explained class among those of the new model."""
+    column, classes, others = seen.column, seen.target.classes, new.target.classes
+    assert column is not None
+    if classes is None or others is None:
+        return column
+    if {*map(str, classes)} != {*map(str, others)}:
+        raise ParameterError(
+            f"The old model has the classes {list(classes)}, and the new one {list(others)}. Compare models with "
+            "the same classes, or pass functions that answer alike."
+        )
+    return [*map(str, others)].index(str(classes[column]))
+
+
+def halves(donors: np.ndarray, drops: np.ndarray) -> np.ndarray:
+    """Return the effects of attributes by each half of the copies, (2, attributes); 0 where they are not known."""
+    half = donors.shape[1] // 2
+    return np.stack([_effects(donors[:, part], drops[part]) for part in (slice(0, half), slice(half, None))])
+
+
+def _effects(donors: np.ndarray, drops: np.ndarray) -> np.ndarray:
+    redrawn = donors >= 0
+    n = redrawn.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (redrawn @ drops) / n - ((~redrawn) @ drops) / (donors.shape[1] - n)
+    return np.asarray(np.nan_to_num(means))
+
+
+def _is_refuted(case: Case, old: Explanation, law: Asked, facts: Sequence[int], effects: np.ndarray) -> bool:
+    """Return whether the new model refutes what the old facts claim; wrongly once in a hundred rows at most."""
+    if old.verdict is Verdict.ROBUST:
+        stays = law.stays if law.stays is not None else np.abs(law.drops) <= 0.02 * (old.output.spread or 0.0)
+        return _is_less(stays, _REFUTED)
+    flips = case.neighborhood.flips(law.donors, facts)
+    if old.holds is None:
+        squares = Squares().added(law.drops, effects @ flips)
+        return squares.limit(1, _REFUTED) < EXPLAINED_R2
+    held = case.ask(case.draw("compare/facts", 0, _N_HELD, facts))
+    assert law.stays is not None
+    assert held.stays is not None
+    return _is_less(held.stays, _REFUTED / 2) or _is_less(law.stays[~flips.any(axis=0)], _REFUTED / 2)
+
+
+def _is_less(stays: np.ndarray, failure: float) -> bool:
+    return 1 - lower_limit(int((~stays).sum()), stays.size, failure) < STAYS
+
+
+def broken_rule(
+    old: Explainer, new: Explainer, row: TableNeighborhood, number: int, settings: RuleSettings, check: Check
+) -> BrokenRule | None:
+    """Return the old model's rule of a row if the new model breaks it: by limits, with a copy that shows it."""
+    rule = old.rule_with(row, settings, check)
+    if not (rule.facts and rule.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS)):
+        return None
+    case, asked = new.case(row, settings, check), settings.holds or STAYS
+    case.predictor.questions.limit = math.inf
+    case.predictor.open(row.original)
+    donors = case.draw("compare/rule", 0, _N_HELD, candidates_of(case.neighborhood, rule.facts))
+    answers = case.ask(donors)
+    stays = answers.stays if answers.stays is not None else np.abs(answers.drops) <= (rule.within or 0.0)
+    n, kept = stays.size, int(stays.sum())
+    low, high = lower_limit(kept, n, _REFUTED), 1 - lower_limit(n - kept, n, _REFUTED)
+    if high >= asked:
+        return None
+    shown = int(np.flatnonzero(~stays)[0])
+    inputs = case.neighborhood.realize(donors[:, shown : shown + 1])
+    return BrokenRule(
+        row=number,
+        facts=rule.facts,
+        old_decision=None if rule.output.decision is None else str(rule.output.decision),
+        old=rule.holds,
+        new=Share(kept / n, low, high, n),
+        example=tuple(_plain_values(inputs, row)),
+        output=float(case.predictor.prediction - answers.drops[shown]),
+    )
+
+
+def _plain_values(inputs: Any, row: TableNeighborhood) -> list[Any]:
+    """Return a copy, which is a model input of one row, as plain values."""
+    read = row.table.rows(to_narwhals(inputs, ParameterError))
+    assert read is not None
+    return read.at(0).instance

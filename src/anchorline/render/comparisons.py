@@ -1,0 +1,307 @@
+"""What is said of a comparison and of a drift: blocks of sentences and rows, as text, as HTML, and as JUnit XML.
+
+A block is written once and laid out twice, so that the page and the text cannot say different things.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape as xml_text
+from xml.sax.saxutils import quoteattr
+
+from anchorline.facts import Fact
+from anchorline.render.characters import cell_width, pad
+from anchorline.render.digits import amount, between, percent
+from anchorline.render.drawings import document, escape, style_sheet
+from anchorline.render.statements import class_text, fact_text, shown
+from anchorline.result.comparison import ChangedRow, Comparison, Drift, Gate, Move, Outcome
+from anchorline.result.explanation import Output, Share
+
+_MOVES = {
+    Move.TURNED: "the other way",
+    Move.ROSE: "more",
+    Move.FELL: "less",
+    Move.MOVED: "differently",
+}
+_OUTCOMES = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.UNDECIDED: "undecided"}
+_MOST_LINES = 5  # of a list in text
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading, sentences, and a table with its column heads; ``is_list`` is shortened in text."""
+
+    title: str
+    sentences: tuple[str, ...]
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    is_list: bool = False
+
+
+def text_of(comparison: Comparison) -> str:
+    """Return what is said of a comparison."""
+    return _text(_blocks(comparison))
+
+
+def drift_text(drift: Drift) -> str:
+    """Return what is said of a drift."""
+    return _text(_drift_blocks(drift))
+
+
+def page(comparison: Comparison) -> str:
+    """Return the comparison as one page without scripts or network."""
+    return _page("Old model, new model", _blocks(comparison))
+
+
+def drift_page(drift: Drift) -> str:
+    """Return the drift as one page without scripts or network."""
+    return _page("Rows before, rows after", _drift_blocks(drift))
+
+
+def fragment(comparison: Comparison) -> str:
+    """Return the comparison for a notebook cell."""
+    return _fragment(_blocks(comparison))
+
+
+def drift_fragment(drift: Drift) -> str:
+    """Return the drift for a notebook cell."""
+    return _fragment(_drift_blocks(drift))
+
+
+def junit(comparison: Comparison) -> str:
+    """Return the gates as JUnit XML for build servers: a failed one fails, an undecided one is an error."""
+    counts = {outcome: sum(gate.outcome is outcome for gate in comparison.gates) for outcome in Outcome}
+    cases = []
+    for gate in comparison.gates:
+        says = _gate_sentence(gate, comparison.output)
+        tag = {Outcome.PASSED: "", Outcome.FAILED: "failure", Outcome.UNDECIDED: "error"}[gate.outcome]
+        inside = f"<{tag} message={quoteattr(_xml(says))}/>" if tag else ""
+        cases.append(
+            f'  <testcase classname="anchorline.compare" name={quoteattr(_xml(gate.what))}>{inside}</testcase>'
+        )
+    return "\n".join(
+        [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            f'<testsuite name="anchorline.compare" tests="{len(cases)}" failures="{counts[Outcome.FAILED]}" '
+            f'errors="{counts[Outcome.UNDECIDED]}">',
+            *cases,
+            f"  <system-out>{xml_text(_xml(text_of(comparison)))}</system-out>",
+            "</testsuite>\n",
+        ]
+    )
+
+
+def _xml(text: str) -> str:
+    """Return text without characters that XML 1.0 cannot hold."""
+    return "".join(
+        c for c in text if c in "\t\n" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
+    )
+
+
+# What is said
+
+
+def _blocks(comparison: Comparison) -> Iterator[Block]:
+    yield Block("", tuple(_first(comparison)))
+    if comparison.gates:
+        rows = tuple(
+            (_gate_name(gate), f"at most {_of_gate(gate, gate.most)}", _range_of(gate), _OUTCOMES[gate.outcome])
+            for gate in comparison.gates
+        )
+        yield Block("Gates", (), ("figure", "allowed", "found", "outcome"), rows)
+    if comparison.parts:
+        parts = tuple(
+            (
+                shown(part.value) if part.column is None else f"{shown(part.column)}: {shown(part.value)}",
+                _share_text(part.share),
+                between(part.share.low, part.share.high, 1),
+                f"{part.share.n:,}" + (", more than elsewhere" if part.is_more else ""),
+            )
+            for part in comparison.parts
+        )
+        yield Block("Decided otherwise, by part of the rows", (), ("rows", "share", "limits", "looked at"), parts)
+    yield from _attribute_block(comparison)
+    if comparison.rows:
+        cases = tuple(_row(each, comparison) for each in comparison.rows)
+        yield Block(
+            "Rows to read", (), ("row", _output(comparison.output), "decision", "old facts"), cases, is_list=True
+        )
+    if comparison.n_rules:
+        n, n_rules = len(comparison.rules), comparison.n_rules
+        said = f"The new model breaks {n:,} of the old rules that were sought for {n_rules:,} rows."
+        broken = tuple(
+            (
+                str(rule.row),
+                f"{percent(rule.old.value)} → {percent(rule.new.value)}",
+                _facts(rule.facts, comparison),
+                ", ".join(map(shown, rule.example)),
+            )
+            for rule in comparison.rules
+        )
+        yield Block(
+            "Rules", (said,), ("row", "holds", "rule", "decided otherwise, for example"), broken, is_list=True
+        )
+
+
+def _first(comparison: Comparison) -> Iterator[str]:
+    share, within = comparison.decisions, comparison.within
+    what = "decides" if within is None else "answers"
+    by = "" if within is None else f", by more than {amount(within)}{_unit(comparison.output)}"
+    yield (
+        f"The new model {what} {_share_text(share)} of rows otherwise{by} "
+        f"({between(share.low, share.high, 1)}; {share.n:,} rows)."
+    )
+    reasons = comparison.reasons
+    if reasons is None:
+        yield "No old facts explained a row that both decide alike."
+    else:
+        lost, limits = _share_text(reasons), between(reasons.low, reasons.high, 1)
+        yield (
+            f"Old facts explained {reasons.n:,} of the rows that both decide alike. For {lost} of these "
+            f"({limits}), they hold no longer."
+        )
+
+
+def _share_text(share: Share) -> str:
+    return "none" if share.value == 0 else f"{max(100 * share.value, 0.1):.1f}%"
+
+
+def _attribute_block(comparison: Comparison) -> Iterator[Block]:
+    changed = comparison.changed
+    n = f"{comparison.n_explained:,} rows explained"
+    if not changed:
+        yield Block("Attributes", (f"No attribute is shown to act differently ({n}).",))
+        return
+    head = ("attribute", "acts", "typical effect", "change")
+    rows = tuple(
+        (
+            shown(each.attribute),
+            _MOVES[each.move],
+            f"{amount(each.old)} → {amount(each.new)}",
+            f"at least {amount(each.change_low)}" if each.change_low else f"about {amount(each.change)}",
+        )
+        for each in changed
+    )
+    said = f"Effects on the output of a row, in units of {_output(comparison.output)} ({n})."
+    yield Block("Attributes that act differently", (said,), head, rows)
+
+
+def _row(each: ChangedRow, comparison: Comparison) -> tuple[str, ...]:
+    decision = ""
+    if each.old_decision is not None and each.new_decision is not None:
+        old, new = class_text(each.old_decision), class_text(each.new_decision)
+        decision = old if old == new else f"{old} → {new}"
+    facts = _facts(each.facts, comparison) or "none"
+    lost = " (hold no longer)" if each.kept is False else ""
+    return str(each.row), f"{amount(each.old)} → {amount(each.new)}", decision, facts + lost
+
+
+def _facts(facts: Iterable[Fact], of: Comparison) -> str:
+    return " and ".join(fact_text(fact, of.space) for fact in facts)
+
+
+def _output(output: Output) -> str:
+    name = "the output" if output.name == "f(x)" else class_text(output.name)
+    return f"P({name})" if output.is_probability else f"{name}{_unit(output)}"
+
+
+def _unit(output: Output) -> str:
+    return f" {shown(output.unit)}" if output.unit else ""
+
+
+def _gate_name(gate: Gate) -> str:
+    names = {"decisions": "decided otherwise", "reasons": "facts hold no longer"}
+    return names.get(gate.what, f"{shown(gate.what)} acts more")
+
+
+def _of_gate(gate: Gate, value: float) -> str:
+    return f"{100 * value:g}%" if gate.what in ("decisions", "reasons") else amount(value)
+
+
+def _range_of(gate: Gate) -> str:
+    low, high = gate.figure.low, gate.figure.high
+    return between(low, high, 1) if gate.what in ("decisions", "reasons") else f"{amount(low)} to {amount(high)}"
+
+
+def _gate_sentence(gate: Gate, output: Output) -> str:
+    unit = "" if gate.what in ("decisions", "reasons") else _unit(output)
+    return f"{_gate_name(gate)}: {_range_of(gate)}{unit}, allowed at most {_of_gate(gate, gate.most)}{unit}."
+
+
+def _drift_blocks(drift: Drift) -> Iterator[Block]:
+    change, unit = drift.change, _unit(drift.output)
+    name = _output(Output(kind="number", name=drift.output.name, is_probability=drift.output.is_probability))
+    values = f"{amount(drift.before)} and {amount(drift.after)}{unit}"
+    limits = f"{_signed(change.low)} to {_signed(change.high)}; {drift.n_before:,} and {drift.n_after:,} rows"
+    differs = f"differs by {_signed(change.value)}" if drift.is_real else "is not shown to differ"
+    said = f"The average of {name} {differs}: {values} ({limits})."
+    drifted = drift.drifted
+    yield Block("", (said,) if drifted else (said, "No attribute is shown to add more or less than before."))
+    if drifted:
+        rows = tuple(
+            (
+                shown(each.attribute),
+                f"{_signed(each.before)} → {_signed(each.after)}",
+                _signed(each.change.value),
+                f"{_signed(each.change.low)} to {_signed(each.change.high)}",
+            )
+            for each in drifted
+        )
+        head = ("attribute", "adds on average", "change", "limits")
+        yield Block("Attributes behind it", (), head, rows)
+
+
+def _signed(value: float) -> str:
+    text = amount(value)
+    return text if text.startswith("-") or value == 0 else f"+{text}"
+
+
+# How it is laid out
+
+
+def _text(blocks: Iterable[Block]) -> str:
+    lines: list[str] = []
+    for block in blocks:
+        if block.title and block.rows:
+            lines.append(f"{block.title}:")
+        lines += block.sentences
+        rows = block.rows[:_MOST_LINES] if block.is_list else block.rows
+        lines += _aligned([block.head, *rows]) if rows else ()
+        if len(rows) < len(block.rows):
+            lines.append(f"  ... and {len(block.rows) - len(rows):,} more")
+    return "\n".join(lines)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(cell_width(row[j]) for row in rows) for j in range(len(rows[0]))]
+    for row in rows:
+        yield ("  " + "  ".join(pad(cell, width) for cell, width in zip(row, widths, strict=True))).rstrip()
+
+
+def _page(title: str, blocks: Iterable[Block]) -> str:
+    first, *others = blocks
+    body = f"<section><h1>{escape(title)}</h1>{_paragraphs(first)}</section>"
+    return document(title, body + "".join(f"<section>{_html(block)}</section>" for block in others))
+
+
+def _fragment(blocks: Iterable[Block]) -> str:
+    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{"".join(map(_html, blocks))}</div>'
+
+
+def _html(block: Block) -> str:
+    title = f"<h2>{escape(block.title)}</h2>" if block.title else ""
+    return f"{title}{_paragraphs(block)}{_table(block)}"
+
+
+def _paragraphs(block: Block) -> str:
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in block.sentences)
+
+
+def _table(block: Block) -> str:
+    if not block.rows:
+        return ""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in block.head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
+        for row in block.rows
+    )
+    return f'<table class="values"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

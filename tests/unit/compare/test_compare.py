@@ -1,0 +1,172 @@
+"""Comparing models: what is planted is found and named, what is the same is silent, and errors say what to do."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anchorline as al
+from anchorline.errors import ParameterError, TamperedError
+from anchorline.result.comparison import Move, Outcome
+from benchmarks import compare as planted
+
+
+def frame_of(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    return frame.assign(group=rng.choice(["x", "y"], n))
+
+
+def linear(**weights):
+    def score(rows):
+        return sum(w * rows[name].to_numpy() for name, w in weights.items())
+
+    return score
+
+
+OLD, NEW = linear(a=1.0, b=1.0), linear(a=1.0, b=-1.0)
+
+
+@pytest.fixture(scope="module")
+def turned():
+    return al.compare(OLD, NEW, frame_of(), n=40, output="score [EUR]", groups=["group"], max_decisions=0.05)
+
+
+@pytest.mark.parametrize("kind", planted.KINDS)
+def test_planted_differences_are_found_and_named_and_nothing_else_is(kind):
+    assert sum(planted.planted(seed, kind) for seed in range(2)) == 2
+
+
+def test_effects_of_additive_models_are_what_plain_means_say(turned):
+    """The mean square of a column's effect is that of its distance from the pool's mean, by its weight."""
+    frame = frame_of()
+    by_name = {each.attribute: each for each in turned.attributes}
+    for name in ("a", "b"):
+        expected = float(np.sqrt(np.square(frame[name] - frame[name].mean()).mean()))
+        assert by_name[name].old == pytest.approx(expected, rel=0.25)
+    assert by_name["b"].move is Move.TURNED
+    assert by_name["a"].move is Move.SAME
+    assert by_name["a"].change < 0.15  # noise of the other column alone
+
+
+def test_shares_are_those_of_the_rows(turned):
+    frame = frame_of()
+    old, new = OLD(frame), NEW(frame)
+    low, high = np.quantile(old, (0.05, 0.95))
+    expected = np.abs(old - new) > 0.1 * (high - low)
+    assert turned.decisions.value == pytest.approx(expected.mean())
+    for part in turned.parts:
+        inside = frame["group"] == part.value
+        assert part.share.value == pytest.approx(expected[inside].mean())
+        assert part.share.low <= part.share.value <= part.share.high
+
+
+def test_a_comparison_is_a_record_that_cannot_be_changed(turned):
+    text = turned.to_json()
+    assert type(turned).from_json(text) == turned
+    body = json.loads(text)
+    body["decisions"]["value"] = 0.0
+    with pytest.raises(TamperedError):
+        type(turned).from_json(json.dumps(body))
+    assert (
+        al.compare(OLD, NEW, frame_of(), n=40, output="score [EUR]", groups=["group"], max_decisions=0.05)
+        == turned
+    )
+
+
+def test_gates_follow_the_limits(turned):
+    assert turned.outcome is Outcome.FAILED
+    assert (
+        al.compare(
+            OLD,
+            OLD.__class__(OLD.__code__, OLD.__globals__, closure=OLD.__closure__),
+            frame_of(),
+            n=30,
+            max_decisions=0.05,
+            max_reasons=0.2,
+            protect=["a"],
+        ).outcome
+        is Outcome.PASSED
+    )
+    tests = ET.fromstring(turned.to_junit())
+    assert tests.get("failures") == "1"
+    assert "allowed at most 5%" in tests.find("testcase/failure").get("message")
+
+
+def test_an_undecided_gate_asks_more_rows_and_stays_undecided():
+    old, new = linear(a=1.0), linear(a=1.0, b=0.02)
+    found = al.compare(old, new, frame_of(90), n=30, max_decisions=0.01)
+    assert found.decisions.low <= 0.01 < found.decisions.high
+    assert found.outcome is Outcome.UNDECIDED
+
+
+def test_names_from_data_stay_text_in_every_view():
+    hostile = "<img src=x onerror=alert(1)>"
+    frame = frame_of().rename(columns={"b": hostile})
+    old = lambda rows: rows["a"].to_numpy() + rows[hostile].to_numpy()  # noqa: E731
+    new = lambda rows: rows["a"].to_numpy() - rows[hostile].to_numpy()  # noqa: E731
+    found = al.compare(old, new, frame, n=30, output=hostile, protect=[hostile])
+    for markup in (found.to_html(), found._repr_html_(), found.to_junit()):
+        assert "<img" not in markup
+    ET.fromstring(found.to_junit())
+
+
+def test_rules_that_the_new_model_breaks_come_with_a_copy_that_shows_it():
+    frame = frame_of()
+
+    def yes(weight):
+        def ask(rows):
+            return np.where(rows["a"].to_numpy() + weight * rows["b"].to_numpy() > 0, "yes", "no")
+
+        return ask
+
+    found = al.compare(yes(0.2), yes(1.5), frame, n=30, rules=8, task="label")
+    assert found.n_rules == 8
+    assert found.rules
+    for rule in found.rules:
+        assert rule.new.high < 0.95 <= rule.old.low
+        copy = pd.DataFrame([rule.example], columns=frame.columns)
+        assert yes(1.5)(copy)[0] != rule.old_decision
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "says"),
+    [
+        ((OLD, NEW, frame_of(), frame_of()[["a", "b"]]), {}, "lack the column 'c'"),
+        ((OLD, NEW, frame_of()), {"groups": ["age"]}, "groups has 'age'"),
+        ((OLD, NEW, frame_of()), {"protect": "a"}, r"Type protect=\['a'\]"),
+        ((OLD, NEW, frame_of()), {"protect": ["age"]}, "the attributes are a, b, c"),
+        ((OLD, NEW, frame_of()), {"max_decisions": 2}, "max_decisions=0.02"),
+        ((OLD, OLD, frame_of()), {}, "last_month, this_month"),
+        ((OLD, NEW, al.Table(frame_of())), {}, r"compare\(old, new, table, frame\)"),
+        ((OLD, lambda rows: np.where(OLD(rows) > 0, "yes", "no"), frame_of()), {}, "answers scores or numbers"),
+    ],
+)
+def test_errors_are_one_line_that_says_what_to_do(arguments, keywords, says):
+    with pytest.raises(ParameterError, match=says) as error:
+        al.compare(*arguments, **keywords)
+    assert "\n" not in str(error.value)
+
+
+def test_classes_must_be_the_same():
+    def proba(rows):
+        yes = 1 / (1 + np.exp(-OLD(rows)))
+        return np.column_stack([1 - yes, yes])
+
+    class Model:
+        def __init__(self, classes):
+            self.classes_ = np.array(classes)
+
+        def predict_proba(self, rows):
+            return proba(rows)
+
+        def predict(self, rows):
+            return self.classes_[proba(rows).argmax(axis=1)]
+
+    with pytest.raises(ParameterError, match="Compare models with the same classes"):
+        al.compare(Model(["no", "yes"]), Model(["declined", "approved"]), frame_of())
+    same = al.compare(Model(["no", "yes"]), Model(["no", "yes"]), frame_of(), n=30)
+    assert not same.changed
+    assert same.decisions.value == 0
