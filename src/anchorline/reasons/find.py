@@ -98,7 +98,7 @@ def find_reasons(
         most = min(most, enough) if settings.common.is_auto else most
         measured = measure(case, sign, lambda found: _open(found, settings.n), most)
     order, chosen, ties = choose(measured, settings.n)
-    directions = [None if np.isnan(tilt) else "low" if tilt > 0 else "high" for tilt in measured.tilts]
+    directions = ["low" if tilt > 0 else "high" if tilt < 0 else None for tilt in measured.tilts.tolist()]
     shortfalls = tuple(_shortfall(table, measured, a, directions[a]) for a in order)
     _check_prohibited(table, shortfalls, {neighborhood.names[a] for a in {*chosen, *ties}}, settings)
     if not chosen:

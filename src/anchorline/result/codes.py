@@ -75,7 +75,8 @@ class Codes:
     @property
     def sha256(self) -> str:
         """The hash of the map, whatever it was read from."""
-        return hashlib.sha256(canonical_json([list(entry) for entry in self.entries]).encode()).hexdigest()
+        text = canonical_json([list(entry) for entry in self.entries])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def attributes(self) -> tuple[str, ...]:

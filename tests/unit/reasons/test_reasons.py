@@ -439,3 +439,18 @@ class TestUse:
             al.check_use(lambda rows: rows[:, 0], al.Table(rows), "sex")
         with pytest.raises(ParameterError, match="column of a table"):
             al.check_use(lambda z: z[:, 0], al.Hypercube(["a"]), "a")
+
+
+def test_a_value_is_neither_too_low_nor_too_high_if_only_missing_ones_are_better():
+    frame = pd.DataFrame({"years": [1.0, 2.0, 3.0, None] * 25, "other": [0.0, 1.0] * 50})
+
+    def score(rows):
+        return rows["years"].isna().to_numpy() * 1.0
+
+    codes = {"years": {"low": ("R1", "Too few"), "": ("R2", "Years")}, "other": ("R3", "Other")}
+    found = al.Explainer(score, frame, output="s", threshold=0.5).reasons(
+        {"years": 2.0, "other": 0.0}, codes=codes
+    )
+    assert found.letter() == ["Years"]
+    assert found.shortfall("years").direction is None
+    assert found.shortfall("years").value == pytest.approx(0.25)
