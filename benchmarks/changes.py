@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -159,7 +159,7 @@ def _summary(answers: Sequence[Answer], ours: Sequence[Answer], our_rows: Sequen
     }
 
 
-def _ours(model: CountingModel, frame: Any, n: int, examples: str = "values") -> Finder:
+def _ours(model: CountingModel, frame: Any, n: int, examples: Literal["values", "rows"] = "values") -> Finder:
     def ask(inputs: Any) -> Any:  # not the method, because its object's `predict` would be queried as well
         return model.predict_proba(inputs)
 

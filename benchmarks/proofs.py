@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,7 +28,7 @@ N_SEARCH = 2000
 DIMENSIONS = (1000, 3000)
 N_TRAINING = 2000
 N_WIDE = 5  # rows of many columns that are timed
-LAWS = ("independent", "realistic")
+LAWS: tuple[Literal["independent", "realistic"], ...] = ("independent", "realistic")
 
 
 def proofs(data: Path, n_rows: int = N_ROWS, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, Any]]:
@@ -37,7 +37,7 @@ def proofs(data: Path, n_rows: int = N_ROWS, sizes: Sequence[int] = SIZES) -> It
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             name, frame, model = fitted_model(data, row.id, "boosting")
-            task = None if hasattr(model, "predict_proba") else "number"
+            task: Literal["number"] | None = None if hasattr(model, "predict_proba") else "number"
             rng, size = np.random.default_rng(SEED), min(n_rows, len(frame))
             chosen = rng.choice(len(frame), size=size, replace=False).tolist()
             for law in LAWS:

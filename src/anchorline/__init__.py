@@ -95,14 +95,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ON_FIRST_USE:
-        from importlib import import_module  # noqa: PLC0415
+if not TYPE_CHECKING:  # so that type checkers find a name that does not exist
 
-        value = globals()[name] = getattr(import_module(_ON_FIRST_USE[name]), name)
-        return value
-    hint = f". Use {_GONE[name]}." if name in _GONE else ""
-    raise AttributeError(f"module 'anchorline' has no attribute {name!r}{hint}")
+    def __getattr__(name: str) -> Any:
+        if name in _ON_FIRST_USE:
+            from importlib import import_module  # noqa: PLC0415
+
+            value = globals()[name] = getattr(import_module(_ON_FIRST_USE[name]), name)
+            return value
+        hint = f". Use {_GONE[name]}." if name in _GONE else ""
+        raise AttributeError(f"module 'anchorline' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -3,12 +3,12 @@
 import copy
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Unpack
 
-from anchorline.changes.find import ChangeSettings, find_changes
+from anchorline.changes.find import ChangeKeywords, ChangeSettings, find_changes
 from anchorline.changes.result import Changes
 from anchorline.errors import CacheError, ParameterError, SetupWarning, names_similar_keywords
 from anchorline.model.cache import AnswerCache, fingerprint
@@ -41,12 +41,17 @@ from anchorline.search.trees import ModelTrees
 from anchorline.settings import (
     FEWEST_QUERIES,
     Drawing,
+    DrawingKeywords,
+    ExplainKeywords,
+    ReasonKeywords,
     ReasonSettings,
+    RuleKeywords,
     RuleSettings,
     Settings,
     checked_count,
     checked_ks,
     plain_number,
+    shows_keywords,
 )
 from anchorline.spaces.base import Finding, Neighborhood, Space
 from anchorline.spaces.table import Table, as_space, check_order
@@ -106,12 +111,12 @@ class Explainer:
         space: Any,
         *,
         output: Any = None,
-        output_scale: str | None = None,
-        task: str | None = None,
+        output_scale: Literal["margin", "probability"] | None = None,
+        task: Literal["label", "number"] | None = None,
         classes: Sequence[Any] | None = None,
         threshold: float | None = None,
         output_range: tuple[float, float] | None = None,
-        input: str = "auto",
+        input: Literal["auto", "array", "frame"] = "auto",
         cache: Any = None,
     ) -> None:
         check_order(model, space)
@@ -177,8 +182,9 @@ class Explainer:
         ask = target.ask if self.cache is None else self.cache.wrapping(self.model, target)
         return replace(target, ask=self.columns.selecting(ask))
 
-    def explain(self, instance: Any, *, check: Check = None, **keywords: Any) -> Explanation:
-        """Explain one prediction as a sum of at most ``k`` facts; see `Settings` for the keywords.
+    @shows_keywords(Settings)
+    def explain(self, instance: Any, *, check: Check = None, **keywords: Unpack[ExplainKeywords]) -> Explanation:
+        """Explain one prediction as a sum of at most ``k`` facts.
 
         ``check`` is called in every loop, and may raise to interrupt.
         """
@@ -243,11 +249,15 @@ class Explainer:
         """Take answers about the table that another process asked for."""
         self._answers, self._is_asked, self._found = answers, True, None
 
-    def cost(self, instance: Any, **keywords: Any) -> Cost:
+    @shows_keywords(Settings)
+    def cost(self, instance: Any, **keywords: Unpack[ExplainKeywords]) -> Cost:
         """Return how many queries `explain` takes at most, and about how long; asks one query to find out."""
         return estimate_cost(self.case(instance, Settings.from_keywords("cost", **keywords)))
 
-    def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Any) -> Frontier:
+    @shows_keywords(Settings)
+    def frontier(
+        self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[ExplainKeywords]
+    ) -> Frontier:
         """Return the best sum of at most k facts for every k in ``ks``, all from one search: what each fact gains.
 
         Examples
@@ -264,7 +274,7 @@ class Explainer:
         self.warn()
         return found
 
-    def copies(self, instance: Any, n: int = 1000, **keywords: Any) -> Any:
+    def copies(self, instance: Any, n: int = 1000, **keywords: Unpack[DrawingKeywords]) -> Any:
         """Return a frame of ``n`` altered copies of an instance, with the model's outputs; takes n + 1 queries.
 
         ``sigma`` and ``seed`` are those of `explain`.
@@ -276,10 +286,20 @@ class Explainer:
         case.predictor.open(case.neighborhood.original)
         return altered_copies(case, self.space, n)
 
+    @shows_keywords(ChangeSettings)
     def changes(
-        self, instance: Any, target: Any = None, n: int = 3, *, check: Check = None, **keywords: Any
+        self,
+        instance: Any,
+        target: Any = None,
+        n: int = 3,
+        *,
+        check: Check = None,
+        **keywords: Unpack[ChangeKeywords],
     ) -> Changes:
-        """Return up to ``n`` changes of few facts that turn the decision; see `ChangeSettings` for the keywords.
+        """Return up to ``n`` changes of few facts that turn the decision.
+
+        ``target`` is the wanted class or label, a limit (">= 300") or a move ("+50") of the output; None for
+        another decision.
 
         Examples
         --------
@@ -299,8 +319,9 @@ class Explainer:
         predictor, trees = self.predictor(settings.queries), self.trees.deciding(self.target)
         return find_changes(self.space, predictor, instance, settings, trees, check)
 
-    def rule(self, instance: Any, *, check: Check = None, **keywords: Any) -> Rule:
-        """Return the fewest facts, as wide as possible, while which the decision stays; see `RuleSettings`.
+    @shows_keywords(RuleSettings)
+    def rule(self, instance: Any, *, check: Check = None, **keywords: Unpack[RuleKeywords]) -> Rule:
+        """Return the fewest facts, as wide as possible, while which the decision stays.
 
         ``check`` is called in every loop, and may raise to interrupt.
 
@@ -322,14 +343,21 @@ class Explainer:
         case.predictor.open(case.neighborhood.original)
         return rule_of(case, self.space, settings, self._answers_for(settings), self.trees)
 
+    @shows_keywords(ReasonSettings)
     def reasons(
-        self, instance: Any, *, codes: Any = None, reference: Any = None, check: Check = None, **keywords: Any
+        self,
+        instance: Any,
+        *,
+        codes: Any = None,
+        reference: Any = None,
+        check: Check = None,
+        **keywords: Unpack[ReasonKeywords],
     ) -> Reasons:
         """Return the main reasons of an adverse decision, for a letter; see docs/reasons.md.
 
         ``codes`` maps attributes to codes and texts: a mapping, or a CSV or JSON file. ``reference`` are the rows
         that the case is compared with: a frame, "all" of the table, or "near" (those at the threshold or slightly
-        beyond it); by default those from which the table draws. The other keywords are those of `ReasonSettings`.
+        beyond it); by default those from which the table draws.
 
         Examples
         --------
@@ -390,32 +418,35 @@ class Explainer:
         """Return the model with a limit of answers; nothing is asked yet."""
         return Predictor(Questions(self.target, None, limit), self.threshold, self.output_range)
 
+    @shows_keywords(Settings)
     def explain_many(
         self,
         frame: Any,
         *,
         n_jobs: int = 1,
         progress: Callable[[Any], None] | bool | None = None,
-        errors: str = "raise",
+        errors: Literal["raise", "keep"] = "raise",
         row_timeout: float | None = None,
         share_calls: bool = False,
         id: str | None = None,
-        **keywords: Any,
+        changes: bool = False,
+        rule: bool | Mapping[str, Any] = False,
+        reasons: Any = None,
+        **keywords: Unpack[ExplainKeywords],
     ) -> Explanations:
         """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
 
         With ``errors="keep"``, a row that fails, or takes more than ``row_timeout`` seconds, becomes a `Failure`.
         ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to be mixed in one call of
-        the model. ``id`` names a column that identifies the rows. The other keywords are those of `explain`, and
-        ``rule``: True finds the rule of every row, too, and keywords of `rule` (``rule=dict(holds=0.9)``) say how.
+        the model. ``id`` names a column that identifies the rows. ``rule=True`` finds the rule of every row,
+        too, and keywords of `rule` (``rule=dict(holds=0.9)``) say how; ``changes=True`` finds what would turn it.
         ``reasons`` takes codes, or keywords of `reasons`, and adds the reasons of every adverse decision.
         """
         from anchorline.batch.local import explain_many
 
         plan = {"n_jobs": n_jobs, "row_timeout": row_timeout}
-        return explain_many(
-            self, frame, plan, progress=progress, errors=errors, share_calls=share_calls, id=id, **keywords
-        )
+        work = {"share_calls": share_calls, "changes": changes, "rule": rule, "reasons": reasons, **keywords}
+        return explain_many(self, frame, plan, progress=progress, errors=errors, id=id, **work)
 
     def asking_through(self, wrap: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> "Explainer":
         """Return the explainer that asks ``wrap(ask)`` what this one asks ``ask``; it may join calls."""

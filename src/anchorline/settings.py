@@ -1,9 +1,11 @@
 """What a user may choose about an explanation, checked once; everything else is derived."""
 
+import inspect
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar, get_args
 
 import numpy as np
 
@@ -33,6 +35,9 @@ SUCCESSORS = {
 }
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
 @dataclass(frozen=True, slots=True)
 class Keywords:
     """The keywords of a call, checked once. ``gone`` maps removed ones to what replaces them."""
@@ -49,6 +54,14 @@ class Keywords:
             if name not in known:
                 raise unknown_keyword(call, name, known)
         return cls(**keywords)
+
+    @classmethod
+    def texts(cls) -> dict[str, str]:
+        """Return what the docstrings of the class and its bases say about each keyword."""
+        texts: dict[str, str] = {}
+        for base in reversed(cls.__mro__[:-1]):
+            texts |= re.findall(r"^(\w+)\n    (.+)$", inspect.cleandoc(base.__doc__ or ""), flags=re.MULTILINE)
+        return texts
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -73,7 +86,21 @@ class Keywords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing(Keywords):
-    """The keywords of a call that draws neighbors, which `explain` and `rule` share."""
+    """The keywords of a call that draws neighbors, which `explain` and `rule` share.
+
+    Parameters
+    ----------
+    k
+        The most facts; None for the default of the space.
+    sigma
+        How close neighbors are: 0 replaces every value, 3 few.
+    queries
+        "auto", or the most answers of the model, which is never exceeded.
+    seed
+        Of the random neighbors; the same seed gives the same answer.
+    confidence
+        With which all limits hold together.
+    """
 
     k: int | None = None
     sigma: float = 1.0
@@ -120,10 +147,12 @@ class Drawing(Keywords):
 class Settings(Drawing):
     """The keywords of `explain`.
 
-    ``k``: the most facts; None for the default of the space. ``sigma``: how close neighbors are, 0 replaces every
-    value. ``queries``: "auto", or the most answers of the model, which is never exceeded. ``alternatives``: how
-    many other sums that fit within 1% are listed. ``confidence``: with which all limits hold together.
-    ``time_limit``: seconds for the proof.
+    Parameters
+    ----------
+    alternatives
+        How many other sums that fit within 1% are listed.
+    time_limit
+        Seconds for the proof that no sum fits better.
     """
 
     gone: ClassVar[Mapping[str, str]] = SUCCESSORS
@@ -141,10 +170,14 @@ class Settings(Drawing):
 class RuleSettings(Drawing):
     """The keywords of `rule`.
 
-    ``holds``: the share of altered copies with the facts that must keep the decision; 1 asks for a proof, and None
-    for the most that ``k`` facts hold. ``within``: how much a number may change and still stay, in its own units;
-    None for 10% of the prediction or of the spread of outputs, whichever is larger. The others are those of
-    `explain`.
+    Parameters
+    ----------
+    holds
+        The share of altered copies that must keep the decision; 1 asks for a proof, None for the most of k facts.
+    k
+        The most facts.
+    within
+        How much a number may change and still stay; None for 10% of the prediction or the spread, the larger one.
     """
 
     holds: float | None = 0.95
@@ -164,12 +197,28 @@ class RuleSettings(Drawing):
 class ReasonSettings(Keywords):
     """The keywords of `reasons`.
 
-    ``n``: the most reasons. ``adverse``: the side of the threshold, "below" or "above", on which a decision is
-    adverse. ``reference``: the rows that the case is compared with, "all" of the table, or "near" (at the
-    threshold or slightly beyond it); "table" for those from which the table draws. ``prohibited``: columns or
-    attributes that must never be a reason. ``recourse``: whether to say what another value of each reason alone
-    would do. ``time``: a text of the caller, for the record. ``codes``: the entries of `Codes`. The others are
-    those of `explain`.
+    Parameters
+    ----------
+    n
+        The most reasons.
+    adverse
+        The side of the threshold on which a decision is adverse: "below" or "above".
+    reference
+        The rows to compare with: "all", "near" (the threshold), or "table" for those from which the table draws.
+    prohibited
+        Columns or attributes that must never be a reason.
+    recourse
+        Whether to say what another value of each reason alone would do.
+    time
+        A text of the caller, for the record.
+    codes
+        The entries of `Codes`.
+    queries
+        "auto", or the most answers of the model, which is never exceeded.
+    seed
+        Of the random neighbors; the same seed gives the same answer.
+    confidence
+        With which all limits hold together.
     """
 
     n: int = 4
@@ -207,6 +256,80 @@ class ReasonSettings(Keywords):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return asdict(self) | {"prohibited": list(self.prohibited), "codes": [list(each) for each in self.codes]}
+
+
+class DrawingKeywords(TypedDict, total=False):
+    """The types of the keywords of `Drawing`, for type checkers and editors."""
+
+    k: int | None
+    sigma: float
+    queries: int | Literal["auto"]
+    seed: int
+    confidence: float
+
+
+class ExplainKeywords(DrawingKeywords, total=False):
+    """The types of the keywords of `Settings`."""
+
+    alternatives: int
+    time_limit: float | None
+
+
+class RuleKeywords(DrawingKeywords, total=False):
+    """The types of the keywords of `RuleSettings`."""
+
+    holds: float | None
+    within: float | None
+
+
+class ReasonKeywords(TypedDict, total=False):
+    """The types of the keywords of `ReasonSettings` that `reasons` does not name itself."""
+
+    n: int
+    adverse: Literal["below", "above"]
+    prohibited: Iterable[str]
+    recourse: bool
+    time: str
+    queries: int | Literal["auto"]
+    seed: int
+    confidence: float
+
+
+def shows_keywords(settings: type[Keywords]) -> Callable[[_F], _F]:
+    """Decorate a function of ``**keywords: Unpack[...]`` so that ``help`` shows each, its default and its line.
+
+    The types are those that the function declares; defaults and texts are those of ``settings``.
+
+    Examples
+    --------
+    >>> from typing import Unpack
+    >>> @shows_keywords(Settings)
+    ... def explain(row, **keywords: Unpack[DrawingKeywords]):
+    ...     "Explain one row."
+    >>> str(inspect.signature(explain))[:34], inspect.getdoc(explain).splitlines()[4:6]
+    ('(row, *, k: int | None = None, sig', ['k', '    The most facts; None for the default of the space.'])
+    """
+
+    def decorate(function: _F) -> _F:
+        declared = get_args(function.__annotations__["keywords"])[0].__annotations__
+        texts = settings.texts()
+        defaults = {
+            each.name: each.default if each.default_factory is MISSING else each.default_factory()
+            for each in fields(settings)
+        }
+        own = inspect.signature(function)
+        shown = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)
+            for name, kind in declared.items()
+        ]
+        given = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        function.__signature__ = own.replace(parameters=[*given, *shown])  # type: ignore[attr-defined]
+        lines = "\n".join(f"{name}\n    {texts[name]}" for name in declared)
+        about, *example = inspect.cleandoc(function.__doc__ or "").partition("\n\nExamples\n")
+        function.__doc__ = f"{about}\n\nOther Parameters\n----------------\n{lines}" + "".join(example)
+        return function
+
+    return decorate
 
 
 def checked_ks(ks: Any) -> tuple[int, ...]:

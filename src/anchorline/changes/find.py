@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
@@ -43,15 +43,57 @@ SUCCESSORS = {
 _EXAMPLES = ("values", "rows")
 
 
+class ChangeKeywords(TypedDict, total=False):
+    """The types of the keywords of `ChangeSettings` that `changes` does not name itself."""
+
+    k: int | None
+    examples: Literal["values", "rows"]
+    fixed: Iterable[str]
+    allowed: Mapping[str, Any]
+    direction: Mapping[str, Literal["up", "down"]]
+    toward: Any
+    cost: Mapping[str, float] | Price
+    max_values: int
+    n_measure: int
+    queries: int
+    confidence: float
+    seed: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChangeSettings(Keywords):
     """The keywords of `Explainer.changes`, checked once.
 
-    ``target`` is the wanted class or label, a limit (">= 300") or a move ("+50") of the output; None for another
-    decision. ``n`` changes are wanted, of at most ``k`` facts (3; of rows, any number). ``examples`` are "values",
-    for few facts, or "rows", for whole rows of the table. `Wishes` describes ``fixed``, ``allowed``,
-    ``direction``, ``toward`` and ``cost``. At most ``max_values`` values per attribute are tried alone, and
-    ``n_measure`` combinations measure how reliably a change turns. ``queries`` is never exceeded.
+    Parameters
+    ----------
+    target
+        The wanted class or label, a limit (">= 300") or a move ("+50") of the output; None for another decision.
+    n
+        How many changes are wanted.
+    k
+        The most facts of a change; None for 3, or any number of rows.
+    examples
+        "values", for few facts, or "rows", for whole rows of the table.
+    fixed
+        Attributes or columns that keep their values.
+    allowed
+        Names with the values they may take: two ends, such as (30, None), or a collection of values.
+    direction
+        Names with "up" or "down".
+    toward
+        Another instance: attributes may only take its values.
+    cost
+        Names with the weights of their distances, 1 without it, or a function of the moves.
+    max_values
+        How many values per attribute are tried alone.
+    n_measure
+        How many combinations measure how reliably a change turns the decision.
+    queries
+        The most answers of the model, which is never exceeded.
+    confidence
+        With which the limits of a share hold.
+    seed
+        Of the random combinations; the same seed gives the same answer.
     """
 
     gone: ClassVar[Mapping[str, str]] = SUCCESSORS

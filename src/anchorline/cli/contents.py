@@ -41,13 +41,15 @@ class CutOptions:
         """Return the space of texts."""
         from anchorline.spaces.text import Text  # noqa: PLC0415  on first use
 
-        return Text(self.unit, "delete" if self.mask is None else self.mask)
+        unit: Any = self.unit
+        return Text(unit, "delete" if self.mask is None else self.mask)
 
     def image_space(self) -> Any:
         """Return the space of images."""
         from anchorline.spaces.regions import Image  # noqa: PLC0415  on first use
 
-        return Image(self.segments, self.hidden, self.n_segments)
+        segments: Any = self.segments
+        return Image(segments, self.hidden, self.n_segments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,6 +155,7 @@ class TableOptions:
         from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
         reference: Any = self.reference
+        neighbors: Any = self.neighbors.value
         if reference not in (None, "all", "near"):
             reference = columns_left(reference, target)
         return Table(
@@ -164,7 +165,7 @@ class TableOptions:
             fixed=self.fixed or (),
             categorical=self.categorical or (),
             reference=reference,
-            neighbors=self.neighbors.value,
+            neighbors=neighbors,
         )
 
 

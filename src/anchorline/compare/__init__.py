@@ -3,22 +3,68 @@
 May import: errors, explainer, facts, guarantees, laws, model, result, search, settings, spaces, verify.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from anchorline.result.comparison import Comparison, Drift
 
 
+class CompareKeywords(TypedDict, total=False):
+    """The types of the keywords of `compare`: those of `CompareSettings`, and some of `Explainer`."""
+
+    n: int
+    groups: Iterable[str]
+    within: float | None
+    rules: int
+    max_decisions: float | None
+    max_reasons: float | None
+    protect: Iterable[str]
+    sigma: float
+    seed: int
+    confidence: float
+    output: Any
+    output_scale: Literal["margin", "probability"] | None
+    task: Literal["label", "number"] | None
+    classes: Sequence[Any] | None
+    threshold: float | None
+    output_range: tuple[float, float] | None
+    input: Literal["auto", "array", "frame"]
+
+
 def compare(
-    old: Any, new: Any, table: Any, rows: Any = None, *, check: Callable[[], object] | None = None, **keywords: Any
+    old: Any,
+    new: Any,
+    table: Any,
+    rows: Any = None,
+    *,
+    check: Callable[[], object] | None = None,
+    **keywords: Unpack[CompareKeywords],
 ) -> "Comparison | Drift":
     """Return how a new model differs from an old one; or, of one model, how this month's rows differ from last's.
 
     ``table`` is the training table, or a `Table` of it. Rows are sampled from ``rows``, by default from the table.
     Both models are asked about the same altered copies of the same rows. If ``old`` is ``new``, the rows of
-    ``table`` are compared with ``rows``. Keywords are those of `CompareSettings`, and of `Explainer` for both
-    models: output, threshold, classes, task, output_range. ``check`` is called in every loop, and may raise.
+    ``table`` are compared with ``rows``. ``check`` is called in every loop, and may raise.
+
+    Other Parameters
+    ----------------
+    n
+        Rows that are explained (200); up to five times as many if a gate needs them.
+    groups
+        Columns by whose values decisions are compared.
+    within
+        How much a number may differ and still count as the same decision; by default 10% of the spread of outputs.
+    rules
+        Of how many rows the old rule is tried on the new model (0, at most 50).
+    max_decisions, max_reasons
+        Gates: the most of the rows that may be decided otherwise, and whose facts may hold no longer.
+    protect
+        Attributes whose effect must not rise by more than 5% of the spread.
+    sigma, seed, confidence
+        As of `Explainer.explain`.
+    output, output_scale, task, classes, threshold, output_range, input
+        As of `Explainer`, for both models.
 
     Examples
     --------

@@ -47,14 +47,7 @@ _PROTECTED = 0.05  # of the spread, by which the effect of a protected attribute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSettings(Keywords):
-    """The keywords of `compare`.
-
-    ``n``: rows that are explained; up to five times as many if a gate needs them. ``groups``: columns by whose
-    values decisions are compared. ``within``: how much a number may differ and still count as the same decision;
-    None for 10% of the spread of outputs. ``rules``: of how many rows the old rule is tried on the new model, at
-    most 50. ``max_decisions``, ``max_reasons``: gates on the share of rows that are decided otherwise, and on that
-    whose facts hold no longer. ``protect``: attributes whose effect must not rise by more than 5% of the spread.
-    """
+    """The keywords of `compare`, which describes them."""
 
     n: int = 200
     groups: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -255,7 +255,7 @@ class Explanation(Record):
 
         return page(self, frontier, rule)
 
-    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+    def plot(self, kind: Literal["waterfall", "bars", "regions"] | None = None, ax: Any = None) -> Any:
         """Draw a "waterfall", "bars" or "regions" on ``ax``, or on a new figure of pyplot; return the Axes.
 
         By default, the regions of an image or a signal are drawn, and a waterfall of every other explanation.

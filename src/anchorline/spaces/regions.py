@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -273,7 +273,7 @@ _BLUR = 1 / 20  # of the longer side
 _CUT_AT = 400  # pixels of the longer side; superpixels of larger images are found on a smaller copy
 _ROWS, _COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 
-Segments = str | np.ndarray | Callable[[np.ndarray], Any]
+Segments = Literal["slic", "grid"] | np.ndarray | Callable[[np.ndarray], Any]
 
 
 class Image(Space):

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -120,7 +120,7 @@ class Table(Space):
         fixed: Iterable[str] = (),
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
         reference: Any = None,
-        neighbors: str = "independent",
+        neighbors: Literal["independent", "realistic"] = "independent",
         valid: Callable[[Any], Any] | None = None,
     ) -> None:
         check_law(neighbors, valid)
@@ -292,7 +292,11 @@ class Table(Space):
 
     def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
         """Return what an explanation records about the table."""
-        own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": self.reference != "all"}
+        own: dict[str, Any] = {
+            "neighbors": self.neighbors,
+            "n_rows": self.schema.n_rows,
+            "reference": self.reference != "all",
+        }
         together = [list(attribute.names) for attribute in self.attributes if len(attribute.names) > 1]
         own |= {"held": list(self.held), "together": together, "valid": self.valid is not None}
         return super().describe(neighborhood) | own

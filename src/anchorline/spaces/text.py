@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import compress, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -56,9 +56,9 @@ class Text(Space):
     @names_similar_keywords("Text")
     def __init__(
         self,
-        unit: str | Cut = "word",
+        unit: Literal["word", "sentence"] | Cut = "word",
         removed: str | Callable[[str], str] = "delete",
-        occurrences: str = "all",
+        occurrences: Literal["all", "each"] = "all",
     ) -> None:
         if unit not in ("word", "sentence") and not callable(unit):
             raise ParameterError(

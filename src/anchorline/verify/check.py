@@ -217,17 +217,16 @@ def explainer_of(output: Output, model: Any, space: Space) -> Explainer:
     """Return the explainer that a result says it was made with; a model's own classes are never the record's."""
     choices, has_own = output.choices, classes_of(model) is not None
     pair = isinstance(choices.output, list | tuple)
-    return Explainer(
-        model,
-        space,
-        output=tuple(choices.output) if pair else choices.output,
-        output_scale=choices.output_scale,
-        task=choices.task,
-        classes=None if has_own else choices.classes,
-        threshold=output.threshold,
-        output_range=choices.output_range,
-        input=choices.input,
-    )
+    recorded: dict[str, Any] = {
+        "output": tuple(choices.output) if pair else choices.output,
+        "output_scale": choices.output_scale,
+        "task": choices.task,
+        "classes": None if has_own else choices.classes,
+        "threshold": output.threshold,
+        "output_range": choices.output_range,
+        "input": choices.input,
+    }
+    return Explainer(model, space, **recorded)
 
 
 def _opened(explainer: Explainer, instance: Any, settings: Drawing, check: Check) -> Case:
