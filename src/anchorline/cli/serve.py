@@ -15,7 +15,7 @@ from anchorline.cli import options as opt
 from anchorline.cli.console import State, is_terminal, print_message, print_result
 from anchorline.cli.contents import CollectionOptions
 from anchorline.cli.inputs import AskedModelOptions, OutputOptions, TableOptions, file_digest
-from anchorline.cli.options import option
+from anchorline.cli.options import Side, option
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.model.loaders.rows import FileModel
 
@@ -28,6 +28,7 @@ anchorline serve --demo
 anchorline serve model.onnx --data train.parquet --target approved
 anchorline serve mypackage.reviews:classify --text reviews.csv --column text
 anchorline serve mypackage.photos:classify --images photos --max-queries 1000
+anchorline serve model.skops --data train.csv --target approved --output yes --threshold 0.5 --codes codes.csv
 anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
 ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
 
@@ -59,6 +60,36 @@ class ServerOptions:
     log_format: Annotated[LogFormat, option("Write the log as text or as JSON lines.")] = LogFormat.text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterOptions:
+    """Options on the reasons that the page states for adverse decisions; see `anchorline reasons`."""
+
+    codes: Annotated[
+        str | None,
+        option(
+            "State the reasons of adverse decisions with this map of codes; needs --threshold.", metavar="FILE"
+        ),
+    ] = None
+    adverse: Annotated[Side, option("The side of --threshold on which a decision is adverse.")] = Side.below
+    prohibited: Annotated[
+        list[str] | None, option("A column that must never be a reason. Repeatable.", metavar="COLUMN")
+    ] = None
+
+    def settings(self, explainer: Any) -> Any:
+        """Return the settings of the reasons; None without codes."""
+        if self.codes is None:
+            if self.prohibited:
+                raise ParameterError("--prohibited is about reasons, which need codes. Type --codes FILE.")
+            return None
+        if explainer.target.classes is not None and explainer.target.column is None:
+            raise ParameterError(
+                "Reasons are about the score of one class. Type --output CLASS --threshold NUMBER."
+            )
+        return explainer.reason_settings(
+            codes=self.codes, adverse=self.adverse.value, prohibited=self.prohibited or ()
+        )
+
+
 def serve(
     *,
     model: Annotated[
@@ -71,6 +102,7 @@ def serve(
         str | None, typer.Option("--data", metavar="FILE", help="The table that the model was trained on.")
     ] = None,
     server_options: ServerOptions,
+    letter_options: LetterOptions,
     target: opt.Target = None,
     output_options: OutputOptions,
     table_options: TableOptions,
@@ -117,6 +149,7 @@ def serve(
         proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
         audit_log=given.audit_log,
         truth=truth,
+        reasons=letter_options.settings(explainer),
         fingerprint=None if spec is None else _digest(spec, explainer.model),
         limits=StudioLimits(
             max_queries=given.max_queries, queue=given.queue, workers=given.workers, timeout=given.time_limit

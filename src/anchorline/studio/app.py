@@ -21,6 +21,7 @@ from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
 from anchorline.render.characters import printable
+from anchorline.settings import ReasonSettings
 from anchorline.studio import schemas
 from anchorline.studio.access import Access, Proxy, StudioLimits
 from anchorline.studio.guard import INTERNAL_ERROR, Guard, refused_landing
@@ -34,6 +35,7 @@ _MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css",
 _HOLDS = "Words or comparisons (income>40000) that all hold for a row."
 _SEARCH = Query(max_length=schemas.MAX_SEARCH, description=_HOLDS)
 _OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
+_REASONS_ANSWER: dict[int | str, dict[str, Any]] = {200: {"model": schemas.ReasonsAnswer}}
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
 _PATIENCE = 5.0  # seconds within which the model must answer
 
@@ -59,6 +61,8 @@ class Studio:
         File to which one line per request about a case is appended.
     truth
         What the model predicts, as it turned out: the name of this column, and one value per case.
+    reasons
+        Codes, side and prohibited columns of the reasons that are stated for adverse decisions; None states none.
     fingerprint
         What identifies the model in reports, such as the digest of its file.
     """
@@ -74,12 +78,13 @@ class Studio:
         proxy: Proxy | None = None,
         audit_log: Path | None = None,
         truth: tuple[str, Sequence[Any]] | None = None,
+        reasons: ReasonSettings | None = None,
         fingerprint: str | None = None,
     ) -> None:
         self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.fingerprint, self.limits = name, fingerprint, limits or StudioLimits()
         self.access, self.metrics = Access(token, hosts), Metrics()
-        self.service = ExplanationService(explainer, self.limits, self.metrics, truth)
+        self.service = ExplanationService(explainer, self.limits, self.metrics, truth, reasons)
         self.jobs = JobQueue(self.limits, self.metrics)
         # Read once at start; a requested name is never used as a path on disk.
         folder = resources.files("anchorline.studio").joinpath("static")
@@ -225,6 +230,14 @@ def _explain_routes(studio: Studio) -> APIRouter:
         """Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."""
         return await answer(request, "changes", lambda: service.changes(body), body.model_dump())
 
+    @router.post("/reasons", summary="State the reasons of an adverse decision", responses=_REASONS_ANSWER)
+    async def reasons(request: Request, body: schemas.ReasonsRequest) -> Response:
+        """Return the sealed JSON of the reasons with the server's codes, identical to `Reasons.to_json`.
+
+        A problem's type is `urn:anchorline:` and `favorable`, `prohibited`, `unmapped` or `no-reasons`.
+        """
+        return await answer(request, "reasons", lambda: service.reasons(body), body.model_dump())
+
     return router
 
 
@@ -292,6 +305,10 @@ def _page_routes(studio: Studio) -> APIRouter:
     @router.post("/changes", summary="Find what would change the decision for the page")
     async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
         return await answer(request, "changes view", lambda: service.changes_view(body), body.model_dump())
+
+    @router.post("/reasons", summary="State the reasons of an adverse decision for the page")
+    async def reasons(request: Request, body: schemas.ReasonsRequest) -> Response:
+        return await answer(request, "reasons view", lambda: service.reasons_view(body), body.model_dump())
 
     @router.post("/report", summary="Explain one row as an HTML report", response_class=Response)
     async def report(request: Request, body: schemas.ReportRequest) -> Response:

@@ -5,6 +5,7 @@ The request's id in the problem leads to the log.
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -16,12 +17,16 @@ from starlette.responses import Response
 from anchorline.errors import (
     AnchorlineError,
     BudgetError,
+    FavorableError,
     FormatError,
     InstanceError,
     ModelInputError,
     ParameterError,
     PredictorError,
     PredictorOutputError,
+    ProhibitedError,
+    ReasonsError,
+    UnmappedError,
 )
 from anchorline.render.characters import printable
 
@@ -29,6 +34,13 @@ logger = logging.getLogger("anchorline.studio")
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 1000
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+_REASONS: dict[type[AnchorlineError], tuple[str, str]] = {  # the type of the problem, and what the operator can do
+    FavorableError: ("favorable", ""),
+    ProhibitedError: ("prohibited", "The model must be corrected."),
+    UnmappedError: ("unmapped", "Add them to the file of --codes."),
+    ReasonsError: ("no-reasons", "Start the server with --reference near or another file."),
+}
+_PYTHON = re.compile(r" (?:If scores|Correct the model|Add them to codes|Type ).*", re.DOTALL)
 _CLIENT_ERRORS = (InstanceError, ParameterError, FormatError, BudgetError, ModelInputError)
 
 
@@ -99,6 +111,11 @@ def problem_from_error(error: AnchorlineError) -> Problem:
     if isinstance(error, _CLIENT_ERRORS):
         logger.info("request %s: %s", request_id.get(), printable(str(error)))
         return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+    if isinstance(error, ReasonsError):  # its last sentence is for Python
+        logger.info("request %s: %s", request_id.get(), printable(str(error)))
+        kind, advice = _REASONS[type(error)]
+        detail = f"{_PYTHON.sub('', str(error))} {advice}".strip()
+        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, members={"type": f"urn:anchorline:{kind}"})
     logger.error("request %s: %s", request_id.get(), printable(str(error)), exc_info=error)
     if isinstance(error, PredictorError | PredictorOutputError):
         detail = "The model failed on this row or its altered copies. The server's log contains the error."

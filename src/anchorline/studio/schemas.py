@@ -23,6 +23,7 @@ MAX_FACTS = 20  # k; a longer sum is unreadable
 MAX_SIGMA = 8.0  # replaces one value in 1,500; at higher values, hardly any copy differs from the row
 MAX_ALTERNATIVES = 10
 MAX_CHANGES = 10
+MAX_REASONS = 10
 MAX_QUERIES = 1_000_000  # that a request may name; a server allows far fewer
 MAX_ROWS = 200  # per page of the table
 MAX_COLUMNS = 4096
@@ -172,6 +173,23 @@ class RuleRequest(_Request):
     output: Output = None
 
 
+class ReasonsRequest(_Request):
+    """A row with an adverse decision; codes, threshold, reference and prohibited columns are the server's."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1}, {"row": 1, "n": 2, "recourse": True}]})
+
+    row: Row
+    n: Annotated[StrictInt, Field(ge=1, le=MAX_REASONS)] = Field(
+        default=4, description="Maximum number of reasons."
+    )
+    recourse: StrictBool = Field(
+        default=False, description="Whether to say what another value of each reason alone would do."
+    )
+    time: Annotated[StrictStr, Field(max_length=MAX_SEARCH)] = Field(default="", description="For the record.")
+    queries: Queries | None = None
+    seed: Seed = 0
+
+
 class ReportRequest(ExplainRequest):
     """The row to explain, the parameters of its explanation, and whether its rule stands beside it."""
 
@@ -199,10 +217,44 @@ class OverviewRequest(_Request):
     )
 
 
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="allow")  # the record has more members, which every version may add to
+
+
+class StatedReasonAnswer(_Answer):
+    """One reason, with its code and the text for the letter."""
+
+    attribute: str
+    columns: list[str]
+    values: list[Any]
+    code: str
+    text: str
+
+
+class ShortfallAnswer(_Answer):
+    """How much better copies score that take an attribute from the reference, with limits."""
+
+    attribute: str
+    value: float
+    low: float
+    high: float
+    direction: Literal["low", "high"] | None
+
+
+class ReasonsAnswer(_Answer):
+    """The sealed record of the reasons, worst first, with the shortfalls of all attributes."""
+
+    prediction: float
+    reasons: list[StatedReasonAnswer]
+    shortfalls: list[ShortfallAnswer]
+    near_ties: list[str] = Field(description="Attributes that might change places across the cut.")
+    codes_sha256: str
+
+
 class ProblemAnswer(BaseModel):
     """A problem (RFC 9457): what was wrong, and the id of the request in the server's log."""
 
-    type: str = Field(examples=["about:blank"])
+    type: str = Field(examples=["about:blank", "urn:anchorline:unmapped"])
     title: str = Field(examples=["Unprocessable Entity"])
     status: int = Field(examples=[422])
     detail: str = Field(examples=["k is 21; the maximum is 20."])

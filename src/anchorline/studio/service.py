@@ -9,6 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from cachetools import LRUCache
@@ -20,10 +21,11 @@ from anchorline.explainer import Explainer
 from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
 from anchorline.result.explanation import Explanation
+from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome
 from anchorline.search.table import ADVICE
-from anchorline.settings import MOST_QUERIES, RuleSettings, Settings
+from anchorline.settings import MOST_QUERIES, ReasonSettings, RuleSettings, Settings
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.catalog import Catalog
@@ -38,16 +40,17 @@ from anchorline.studio.schemas import (
     ChangesRequest,
     ExplainRequest,
     OverviewRequest,
+    ReasonsRequest,
     ReportRequest,
     RuleRequest,
     VerifyRequest,
     WhatIfRequest,
 )
-from anchorline.studio.views import changes_view, explanation_view, rule_view, summary_view, table_of
+from anchorline.studio.views import changes_view, explanation_view, reasons_view, rule_view, summary_view, table_of
 from anchorline.verify import verify
 from anchorline.verify.check import read_result
 
-Built = TypeVar("Built", Explanation, Rule)
+Built = TypeVar("Built", Explanation, Rule, Reasons)
 # What the settings of a result may ask of its verification.
 _MOST = {
     "k": MAX_FACTS,
@@ -105,6 +108,7 @@ def _lock_methods(model: Any, lock: threading.Lock, metrics: Metrics) -> Any:
                 setattr(locked, name, LockedPredict(method, lock, metrics))
             except AttributeError:  # the model's attributes are read-only, so it is queried without the lock
                 return model
+    locked.counted_model = model  # by which `Explainer.digest` identifies it
     return locked
 
 
@@ -117,11 +121,15 @@ class ExplanationService:
         limits: StudioLimits,
         metrics: Metrics,
         truth: tuple[str, Sequence[Any]] | None = None,
+        reasons: ReasonSettings | None = None,
     ) -> None:
         self._limits = limits
         self._explainer, self._model = lock_model(explainer, metrics, ask_table=limits.max_queries >= MOST_QUERIES)
         self.catalog = Catalog(self._explainer)
         self.truth = None if truth is None else Truth(*truth, self.catalog.n_rows)
+        # Raises errors about the codes, the prohibited columns and the reference now.
+        self._reasons = reasons
+        self._referring = None if reasons is None else self._explainer.referring_to(None, reasons)
         self._lock, self._cohorts = threading.Lock(), CohortCache()
         self._explained: LRUCache[str, Any] = LRUCache(_MAX_EXPLANATIONS)
 
@@ -154,7 +162,8 @@ class ExplanationService:
 
     def explain_view(self, request: ExplainRequest) -> bytes:
         """Return the explanation in the form that the page shows."""
-        return _json(explanation_view(self._explanation(request)))
+        explanation = self._explanation(request)
+        return _json(explanation_view(explanation) | {"is_adverse": self._is_adverse(explanation)})
 
     def report(self, request: ReportRequest) -> bytes:
         """Return the explanation as one self-contained HTML page, with the rule beside it if it is wanted."""
@@ -169,6 +178,31 @@ class ExplanationService:
     def rule_view(self, request: RuleRequest) -> bytes:
         """Return the rule in the form that the page shows."""
         return _json(rule_view(self._rule(request)))
+
+    def reasons(self, request: ReasonsRequest) -> bytes:
+        """Return the sealed JSON of the reasons."""
+        return self._stated(request).to_json().encode()
+
+    def reasons_view(self, request: ReasonsRequest) -> bytes:
+        """Return the reasons in the form that the page shows."""
+        return _json(reasons_view(self._stated(request)))
+
+    def _stated(self, request: ReasonsRequest) -> Reasons:
+        if self._reasons is None or self._referring is None:
+            detail = "This server states no reasons. Start it with --codes FILE, --output and --threshold."
+            raise Problem(422, detail, members={"type": "urn:anchorline:no-codes"})
+        given = request.model_dump(exclude={"row", "queries"})
+        settings = replace(self._reasons, queries=self._queries(request.queries), **given)
+        row = self.catalog.cases.parse_row(request.row)
+        key = json.dumps({"reasons of": row, **settings.to_dict()}, sort_keys=True)
+        referring = self._referring
+        return self._once(key, lambda: referring.reasons_with(row, settings, checkpoint))
+
+    def _is_adverse(self, explanation: Explanation) -> bool:
+        """Return whether reasons are to be stated for the decision."""
+        if self._reasons is None or explanation.output.threshold is None:
+            return False
+        return (explanation.prediction < explanation.output.threshold) == (self._reasons.adverse == "below")
 
     def verify(self, request: VerifyRequest) -> bytes:
         """Return whether an explanation, a rule, or changes hold, measured on fresh copies.

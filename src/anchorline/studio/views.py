@@ -23,6 +23,8 @@ from anchorline.render.statements import (
     details_of,
     digits_of,
     legend,
+    reasons_details_of,
+    reasons_statements_of,
     rule_details_of,
     rule_statements_of,
     shade_caption,
@@ -31,6 +33,7 @@ from anchorline.render.statements import (
 )
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.explanations import summarize
+from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
 from anchorline.studio.catalog import browser_value
 
@@ -169,6 +172,26 @@ def changes_view(changes: Changes) -> dict[str, Any]:
     options = [option | {"text": line} for option, line in zip(options, lines, strict=False)]
     headline = "" if len(options) == 1 else first
     return {"headline": headline, "options": options, "notes": notes, "details": changes.details().split("\n")}
+
+
+def reasons_view(reasons: Reasons) -> dict[str, Any]:
+    """Return the reasons for the page, the codes and texts of the letter, and the sealed JSON."""
+    _, lead, *rest = reasons_statements_of(reasons)
+    stated = [each for each in rest if each.kind == "reason"]
+    return {
+        "lead": lead.text,
+        "reasons": [
+            {"text": each.text, "amount": each.amount, "share": each.figures["value"] / stated[0].figures["value"]}
+            for each in stated
+        ],
+        "notes": [each.text for each in rest if each.kind == "note"],
+        "details": [{"kind": each.kind, "text": each.text} for each in reasons_details_of(reasons)],
+        "letter": [
+            {"code": printable(reason.code), "text": printable_lines(reason.text or reason.attribute)}
+            for reason in reasons
+        ],
+        "json": reasons.to_json(),
+    }
 
 
 def summary_view(explained: Explained) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // The page: its state is stored in the address, and its sentences and numbers are the server's.
 
 import { ServerError, announce, byId, count, fill, get, h, isolate, percent, post, postJson, save, truthText, valueText } from "./base.js";
-import { Changes, Rule, WhatIf } from "./cards.js";
+import { Changes, Reasons, Rule, WhatIf } from "./cards.js";
 import { Cases, Overview } from "./cases.js";
 import { compare, drawContent, waterfall } from "./sum.js";
 
@@ -70,7 +70,7 @@ function writeAddress(state, isNewCase) {
 }
 
 const state = readAddress();
-let about, cases, whatIf, rule, changes, overview;
+let about, cases, whatIf, rule, reasons, changes, overview;
 let current = { view: null, row: null, answer: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
@@ -155,6 +155,7 @@ async function openCase(position, isNew = true, ownRow = null) {
   drawSliders();
   rule.open(view);
   changes.open(view);
+  showErrors(reasons.open(view));
   byId("main").removeAttribute("aria-busy");
   announce(`${view.decision} ${view.verdict.text}.`);
   showErrors(loadWhatIf());
@@ -248,6 +249,17 @@ async function download(format) {
   const beside = rule.answer ? { holds: rule.answer.holds } : {}; // the report has what the page shows
   return save(await (await post("/page/report", { ...request(), ...beside })).blob(), `${name}.html`);
 }
+
+// Prints the letter alone: the texts of its reasons with their codes.
+function printLetter({ letter }) {
+  const texts = letter.map(({ code, text }) => h("li", null, isolate(text), code ? h("small", null, " (", isolate(code), ")") : null));
+  fill(byId("letter"), h("p", null, isNewCase() ? "New case" : `Case ${state.case}`), h("h1", null, "Main reasons for the decision"), h("ol", null, texts));
+  document.body.classList.add("letter");
+  window.addEventListener("afterprint", () => document.body.classList.remove("letter"), { once: true });
+  window.print();
+}
+
+const saveRecord = (kind) => ({ json }) => save(new Blob([json], { type: "application/json" }), `${fileName()}-${kind}.json`);
 
 async function copyLink() {
   const link = location.origin + address(state);
@@ -400,7 +412,12 @@ async function start() {
   rule = new Rule(byId("rule"), {
     search: (wishes, signal) => find("/page/rule", { sigma: state.sigma, ...wishes }, signal),
     meter,
-    download: ({ json }) => save(new Blob([json], { type: "application/json" }), `${fileName()}-rule.json`),
+    download: saveRecord("rule"),
+  });
+  reasons = new Reasons(byId("reasons-card"), byId("reasons"), {
+    search: (signal) => postJson("/page/reasons", { row: shownRow() }, signal),
+    print: printLetter,
+    download: saveRecord("reasons"),
   });
   wire();
   showView(state.view, false);

@@ -226,6 +226,47 @@ export class Rule {
   }
 }
 
+// The card with the reasons of an adverse decision, for the letter, which is printed alone.
+
+export class Reasons {
+  constructor(card, container, { search, print, download }) {
+    Object.assign(this, { card, container, search, print, download });
+  }
+
+  // A new case: the search for the reasons of another one ends.
+  async open(view) {
+    this.pending?.abort();
+    this.card.hidden = !view.is_adverse;
+    fill(this.container);
+    if (!view.is_adverse) return;
+    const pending = new AbortController();
+    this.pending = pending;
+    fill(this.container, h("p", { class: "note" }, "Asking the model\u2026"));
+    try {
+      const answer = await this.search(pending.signal);
+      if (pending === this.pending) this.draw(answer);
+    } catch (error) {
+      if (error.status !== 422) throw error;
+      if (pending === this.pending) fill(this.container, h("p", { class: "error", role: "alert" }, isolate(error.message)));
+    }
+  }
+
+  draw(answer) {
+    const bar = (share) => h("span", { class: "rail" }, h("i", { style: { width: `${100 * share}%` } }));
+    const row = ({ text, amount, share }) => h("tr", { class: "fact" }, h("td", { class: "number" }, withMinusSign(amount)), h("th", { scope: "row" }, isolate(text)), h("td", { class: "size", "aria-hidden": "true" }, bar(share)));
+    const head = h("tr", null, h("th", { scope: "col", class: "number" }, "shortfall"), h("th", { scope: "col" }, "reason"), h("td", { "aria-hidden": "true" }));
+    const button = (id, label, onclick) => h("button", { type: "button", id, onclick: () => onclick(answer) }, label);
+    fill(
+      this.container,
+      h("p", { class: "note" }, isolate(answer.lead)),
+      h("table", { class: "sum" }, h("caption", { class: "visually-hidden" }, "Reasons, worst first"), h("thead", null, head), h("tbody", null, answer.reasons.map(row))),
+      answer.notes.map((text) => h("p", null, isolate(text))),
+      h("p", { class: "actions" }, button("letter-print", "Print the letter", this.print), button("reasons-data", "Download record", this.download)),
+      h("details", null, h("summary", null, "How we know"), answer.details.map(({ kind, text }) => h("p", { class: `note ${kind}` }, isolate(text)))),
+    );
+  }
+}
+
 // The card that finds what would change the decision; one click applies an example to the what-if card.
 
 const LIMITS = [[">=", "at least"], ["<=", "at most"]];
