@@ -14,6 +14,7 @@ from anchorline.cli.console import set_debug, set_verbose
 # Python keywords that appear in error messages, and the options of the command line that set them.
 _OPTION_OF_KEYWORD = {
     "k": "-k",
+    "n": "-n",
     "cuts": "--cut",
     "groups": "--group",
     "classes": "--class",
@@ -23,7 +24,7 @@ _OPTION_OF_KEYWORD = {
     "requests_per_second": "--rate",
     "max_retries": "--retries",
     **{name: f"--{name}" for name in ("sigma", "queries", "seed", "alternatives", "confidence", "threshold")},
-    **{name: f"--{name}" for name in ("holds", "within", "codes", "adverse", "prohibited", "n")},
+    **{name: f"--{name}" for name in ("holds", "within", "codes", "adverse", "prohibited")},
     **{name: f"--{name}" for name in ("output", "task", "neighbors", "fixed", "categorical", "reference")},
     **{name: f"--{name}" for name in ("parallel", "direction", "cost", "examples")},
     **{name: f"--{name.replace('_', '-')}" for name in ("time_limit", "output_range", "output_scale")},
@@ -55,6 +56,8 @@ def with_option_names(text: str) -> str:
 
     >>> with_option_names("queries is 1, but it must be at least 32. Type queries=300, or queries='auto'.")
     '--queries is 1, but it must be at least 32. Type --queries 300, or --queries auto.'
+    >>> with_option_names("n is 0, but it must be a whole number >= 1. Type n=4.")
+    '-n is 0, but it must be a whole number >= 1. Type -n 4.'
     >>> with_option_names("Type output_range=(0, 1), or cuts={'age': [30, 40]}, or fixed=['age'].")
     'Type --output-range 0 1, or --cut age=30,40, or --fixed age.'
     >>> with_option_names("cuts['age'] is ['a']; it must list numbers.")
