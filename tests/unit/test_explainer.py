@@ -210,6 +210,8 @@ def test_a_space_from_outside():
     assert e.contributions.tolist() == pytest.approx([0.3, 0.1], abs=1e-3)
     assert al.Explanation.from_json(e.to_json()).to_json() == e.to_json()
     assert "refund" in str(e)
+    assert "all of its values replaced by random ones" in e.details()
+    assert "table" not in e.details()
     assert al.verify(e, angry, Words(), seed=0).holds
 
 

@@ -11,7 +11,7 @@ from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.render.digits import exact_number
 from anchorline.render.drawings import document, style_sheet
-from anchorline.render.statements import class_text, fact_text, shown, value_text
+from anchorline.render.statements import class_text, fact_text, shown, singular, value_text
 from anchorline.result.explanation import Output, Share
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record, frozen
@@ -524,8 +524,7 @@ def _answer(changes: Changes, output: float) -> str:
 def _counted(n: int, nouns: str) -> str:
     """Return a number with its noun, given in the plural."""
     number = _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
-    one = {"stretches": "stretch"}.get(nouns, nouns.removesuffix("s"))
-    return f"{number} {one if n == 1 else nouns}"
+    return f"{number} {singular(nouns) if n == 1 else nouns}"
 
 
 def _up_to(changes: Changes, n: int) -> str:

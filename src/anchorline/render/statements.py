@@ -49,8 +49,6 @@ _FRACTIONS = {
     3 / 4: "three quarters",
     9 / 10: "nine tenths",
 }
-_SINGULAR = {"stretches": "stretch"}
-_SINGULAR |= {f"{each}s": each for each in ("fact", "word", "sentence", "unit", "region")}
 _LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
 _ROUNDING = 1e-12  # of typical differences
 _NOUNS = {"text": "words", "image": "regions", "signal": "stretches"}
@@ -131,7 +129,7 @@ class Words:
     def __init__(self, explanation: Subject) -> None:
         output, space = explanation.output, explanation.space
         self.facts = shown(space.get("noun") or _NOUNS.get(space.get("kind", ""), "facts"))
-        self.fact = _SINGULAR.get(self.facts, self.facts)
+        self.fact = singular(self.facts)
         self.is_one = len(explanation.facts) == 1
         self.unit = f" {shown(output.unit)}" if output.unit else ""
         self.is_number = output.kind == "number"
@@ -162,6 +160,15 @@ class Words:
     def them(self) -> str:
         """A pronoun for the facts."""
         return "it" if self.is_one else "them"
+
+
+def singular(noun: str) -> str:
+    """Return one of what facts are called.
+
+    >>> singular("regions"), singular("stretches")
+    ('region', 'stretch')
+    """
+    return {"stretches": "stretch"}.get(noun, noun.removesuffix("s"))
 
 
 def shown(value: Any) -> str:
@@ -454,11 +461,13 @@ def _listed(names: Sequence[str]) -> str:
 def legend(explanation: Result) -> str:
     """Return what an altered copy is, in one sentence."""
     space, q = explanation.space, 2 / (1 + math.exp(explanation.settings.get("sigma", 1.0)))
-    kind, words = space.get("kind"), Words(explanation)
+    kind, words = space.get("kind", "table"), Words(explanation)
     if kind in _LACKS:
         return f"An altered copy is this {kind}, but {_LACKS[kind][0]} {_about(q / 2)} of the {words.facts}."
     if kind == "hypercube":
         return f"An altered copy is this case with {_about(q / 2)} of its values reversed."
+    if kind != "table":
+        return f"An altered copy is this case with {_about(q)} of its values replaced by random ones."
     source = "the reference" if space.get("reference") else "the table"
     rows = f"random rows of {source}"
     if space.get("neighbors") == "realistic":
