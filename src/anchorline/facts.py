@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("at_least", "below", "between", "equals", "missing", "present")
+KINDS = {  # of facts, and whether they state a lower and an upper bound
+    "at_least": (True, False),
+    "below": (False, True),
+    "between": (True, True),
+    "equals": (False, False),
+    "missing": (False, False),
+    "present": (False, False),
+}
 
 
 @dataclass(frozen=True, slots=True)

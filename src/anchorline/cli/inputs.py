@@ -19,12 +19,13 @@ from anchorline.model.loaders.http_endpoint import redact_address
 from anchorline.model.loaders.rows import FileModel
 from anchorline.model.outputs import classes_of
 from anchorline.settings import Settings
+from anchorline.spaces.table import NEIGHBORS
 
 _RUNTIMES = ("numpy", "sklearn", "onnxruntime", "xgboost", "lightgbm")  # which compute the answers of model files
 _USUAL = Settings()
 
 Kind = enum.StrEnum("Kind", {name: name for name in KINDS})  # type: ignore[misc]
-Neighbors = enum.StrEnum("Neighbors", ["independent", "realistic"])
+Neighbors = enum.StrEnum("Neighbors", {name: name for name in NEIGHBORS})  # type: ignore[misc]
 Scale = enum.StrEnum("Scale", ["probability", "margin"])
 Task = enum.StrEnum("Task", ["label", "number"])
 
@@ -135,7 +136,7 @@ class TableOptions:
             "Whether each new value of a copy comes from a row of its own (independent), or all of them "
             "from one row that is like the explained one (realistic)."
         ),
-    ] = Neighbors.independent
+    ] = Neighbors["independent"]
 
     def space(self, path: str, target: Sequence[str] | None) -> Any:
         """Return the space of a table file without its target columns."""

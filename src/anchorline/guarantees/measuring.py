@@ -38,6 +38,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -332,6 +333,18 @@ class Measurement:
     def verdict(self) -> Verdict:
         """The best verdict that the limits establish; see the table above."""
         return decide(self._conditions, self._all_limits(), self._facts_limits())
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The verdict and all figures, under the names that they have in an explanation."""
+        return {
+            "verdict": self.verdict,
+            "holds": self.holds,
+            "holds_drawn": self.holds_drawn,
+            "holds_law": self.holds_law,
+            "all": self.all,
+            "fit": self.fit,
+        }
 
     # What to ask next
 

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from anchorline.facts import Fact
+from anchorline.facts import KINDS, Fact
 from anchorline.render.characters import ELLIPSIS, cell_width, truncate
 from anchorline.render.digits import percent
 from anchorline.render.statements import (
@@ -347,7 +347,7 @@ def _labels(
 ) -> Iterator[Label]:
     """Yield the row's own value above the band; below it bounds, the other values, and missing ones."""
     middle = [(part.start + part.end) / 2 for part in parts]
-    has_bounds = fact.kind in ("at_least", "below", "between")
+    has_bounds = any(KINDS[fact.kind])
     text = own_text(fact) if has_bounds and fact.value is not None else names[own]
     yield _label(middle[own], text, -1)
     wanted = []

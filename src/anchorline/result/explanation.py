@@ -14,11 +14,6 @@ from anchorline.result.json_format import Record
 
 _ROUNDING = 1e-9  # of shares and of objectives
 _SCALES = (None, "log-odds", "margin")
-_STATED = {  # which values each kind of fact states: low, high
-    "at_least": (True, False),
-    "below": (False, True),
-    "between": (True, True),
-}
 
 
 class Verdict(enum.Enum):
@@ -302,7 +297,7 @@ class Explanation(Record):
         for fact in self.facts:
             stated, values = (fact.low is not None, fact.high is not None), (fact.low, fact.high, fact.value)
             plain = all(isinstance(each, (str, int, float, type(None))) for each in values)
-            if fact.kind not in KINDS or stated != _STATED.get(fact.kind, (False, False)) or not plain:
+            if stated != KINDS.get(fact.kind) or not plain:
                 bounds = f"{fact.low!r}, {fact.high!r}"
                 yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {bounds}."
         yield from contradictory_measures(self, is_least=True)

@@ -1,7 +1,7 @@
 """The JSON schema of explanations says what the types say, and refuses what is not an explanation.
 
 The schema is a file for readers in other languages. After a change of the types, write it again:
-``python tests/next/result/test_schema.py``.
+``PYTHONPATH=tests python tests/unit/result/test_schema.py``.
 """
 
 import dataclasses
