@@ -191,7 +191,8 @@ def test_a_disk_that_is_full_or_read_only(environment, place, tmp_path, options,
     )
     assert done.stdout.split() == [str(int(Code.OUTPUT))]
     assert match in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    lines = [line for line in done.stderr.splitlines() if "This takes" not in line]  # said on a slow machine
+    assert len(lines) == 1
 
 
 def run_on_terminal(command, environment, cwd):
