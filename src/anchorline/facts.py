@@ -4,7 +4,7 @@ A `Fact` is what a reader sees, as plain data. `Candidates` are all facts that m
 arrays, which is what laws draw by and what the search computes with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,6 +37,26 @@ class Fact:
     low: Any = None
     high: Any = None
     value: Any = None
+
+
+def true_of(
+    fact: Fact, values: np.ndarray, missing: np.ndarray, own: Any, number: Callable[[Any], float]
+) -> np.ndarray:
+    """Return of which values (n,) of its column a fact is true, from what the fact says alone.
+
+    ``missing`` (n,) says where there is no value. ``own`` is the fact's value as it stands among the values, and
+    ``number`` turns a bound into a number that values are compared with.
+    """
+    if fact.kind == "missing":
+        return missing.copy()
+    true = ~missing
+    if fact.kind == "equals":
+        return np.asarray(true & (values == own), dtype=bool)
+    if fact.low is not None:
+        true &= values >= number(fact.low)
+    if fact.high is not None:
+        true &= values < number(fact.high)
+    return true
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.facts import Fact
+from anchorline.facts import KINDS, Fact, true_of
 from anchorline.result.rule import CoveringRule, Rule, Rules, RuleVerdict
 from anchorline.search.assemble import VERSIONS
 
@@ -90,6 +90,13 @@ class _Rows:
         return columns
 
     @cached_property
+    def _missing(self) -> dict[str, np.ndarray]:
+        return {
+            name: np.array([value is None for value in column], dtype=bool)
+            for name, column in self._columns.items()
+        }
+
+    @cached_property
     def _outputs(self) -> np.ndarray:
         is_number = self.rules[0].within is not None
         outputs = [rule.prediction if is_number else rule.output.decision for rule in self.rules]
@@ -110,19 +117,15 @@ class _Rows:
         return np.asarray(self._outputs == self._outputs[place], dtype=bool)
 
     def _is_true(self, fact: Fact, place: int) -> np.ndarray:
-        column = self._columns[fact.column]
-        if fact.kind in ("equals", "missing"):  # a fact may name a level otherwise than the row does
-            return np.asarray(column == column[place], dtype=bool)
+        values, missing = self._columns[fact.column], self._missing[fact.column]
+        own = values[place]
         is_date = isinstance(fact.high if fact.low is None else fact.low, str)
-        if (fact.column, is_date) not in self._numbers:
-            self._numbers[fact.column, is_date] = np.array([_number(value, is_date) for value in column])
-        values = self._numbers[fact.column, is_date]
-        true: np.ndarray = ~np.isnan(values)
-        if fact.low is not None:
-            true &= values >= _number(fact.low, is_date)
-        if fact.high is not None:
-            true &= values < _number(fact.high, is_date)
-        return true
+        if any(KINDS[fact.kind]):
+            if (fact.column, is_date) not in self._numbers:
+                self._numbers[fact.column, is_date] = np.array([_number(value, is_date) for value in values])
+            values = self._numbers[fact.column, is_date]
+        # A fact may name a level otherwise than the row does, and so its value is taken from the row.
+        return true_of(fact, values, missing, own, lambda bound: _number(bound, is_date))
 
 
 def _number(value: Any, is_date: bool) -> float:

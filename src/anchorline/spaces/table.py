@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from anchorline.errors import InstanceError, ParameterError, listed, names_similar_keywords
-from anchorline.facts import Candidates, Fact
+from anchorline.facts import Candidates, Fact, true_of
 from anchorline.laws import Random
 from anchorline.spaces.base import Finding, Neighborhood, Space
 from anchorline.spaces.columns import (
@@ -642,21 +642,12 @@ def _identities(native: Any) -> np.ndarray:
 
 
 def _is_true(fact: Fact, column: Column, labels: Mapping[str, str]) -> np.ndarray:
-    """Return of which rows of a column a fact is true, (n,), from what the fact says alone."""
-    if fact.kind == "missing":
-        return column.missing.copy()
-    values, present = column.values, ~column.missing
+    """Return of which rows of a column a fact is true, (n,)."""
+    own = fact.value
     if fact.kind == "equals":
-        value = next((level for level, label in labels.items() if label == fact.value), fact.value)
-        if column.kind == CATEGORY:
-            return np.asarray((values == str(value)) & present)
-        return np.asarray((values == _number(value, column.kind)) & present)
-    true = present.copy()
-    if fact.low is not None:
-        true &= values >= _number(fact.low, column.kind)
-    if fact.high is not None:
-        true &= values < _number(fact.high, column.kind)
-    return true
+        own = next((level for level, label in labels.items() if label == own), own)
+        own = str(own) if column.kind == CATEGORY else _number(own, column.kind)
+    return true_of(fact, column.values, column.missing, own, lambda value: _number(value, column.kind))
 
 
 def _number(value: Any, kind: str) -> float:
