@@ -33,12 +33,19 @@ def test_open_shows_the_statements_and_hides_the_token(opened, server, explainer
     assert server.token not in page.url
     e = explainer.explain(1)
     said = statements_of(e)
-    assert page.locator("#headline").inner_text() == said[0].text
+    assert page.locator("#headline").inner_text() == str(e.output.decision)
+    number = page.locator("#waterfall tr.total .number").inner_text()
+    assert page.locator("#small").inner_text() == f"Model's decision, P({e.output.name}) = {number}"
     assert page.locator("#verdict").inner_text()[2:] == f"{said[1].text}:"
     assert facts(page) == shown_facts(e)
-    evidence = [each.text for each in said if each.kind in ("holds", "rows")]
+    evidence = [each.text for each in said if each.kind == "holds"]
     assert page.locator("#evidence > p").all_inner_texts() == evidence
-    assert page.locator("#evidence .meter").count() == 2
+    shown = page.locator("#answer").inner_text()
+    assert max(len(part.split()) for part in re.split(r"[.:?]\s|\n", shown)) <= 25
+    page.click("#how > summary")
+    (rows,) = [each.text for each in said if each.kind == "rows"]
+    assert page.locator("#shares > p").first.inner_text() == rows
+    assert page.locator("#shares .meter").count() == 2
     assert page.locator("#legend").inner_text().startswith("An altered copy is")
     assert page.evaluate("document.cookie") == ""  # scripts cannot read the cookie
 

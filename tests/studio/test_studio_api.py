@@ -29,7 +29,7 @@ from anchorline.studio.schemas import ExplainRequest, ReportRequest, WhatIfReque
 from helpers.sealing import resealed
 from helpers.studio import becomes_true, client_of, live
 
-QUICK = {"queries": 400}
+QUICK, LEAD = {"queries": 400}, "Model's decision"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,10 @@ def test_the_page_is_told_the_statements_and_numbers_that_add_up(client, explain
         assert [view["decision"], view["verdict"]["text"]] == said[:2]
         lines = [view["sum"]["start"], *view["sum"]["facts"]]
         shown = [*([view["same"]] if view["same"] else []), *(line["text"] for line in lines), *view["evidence"]]
-        assert shown == said[2:]
+        assert view["decision"] == f"Model's decision: {view['headline']}{view['small'].removeprefix(LEAD)}."
+        rows = [each.text for each in statements_of(e) if each.kind == "rows"]
+        assert sorted([*shown, *rows]) == sorted(said[2:])
+        assert view["rows"] == "".join(rows)
         assert [each["text"] for each in view["details"]] == [each.text for each in details_of(e)]
         assert sum(Decimal(line["amount"]) for line in lines) == Decimal(view["sum"]["total"]["amount"])
         assert view["json"] == e.to_json()

@@ -24,7 +24,6 @@ from anchorline.result.explanation import Explanation
 from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome
-from anchorline.search.table import ADVICE
 from anchorline.settings import MOST_QUERIES, ReasonSettings, RuleSettings, Settings
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
@@ -46,7 +45,15 @@ from anchorline.studio.schemas import (
     VerifyRequest,
     WhatIfRequest,
 )
-from anchorline.studio.views import changes_view, explanation_view, reasons_view, rule_view, summary_view, table_of
+from anchorline.studio.views import (
+    changes_view,
+    explanation_view,
+    notices_of,
+    reasons_view,
+    rule_view,
+    summary_view,
+    table_of,
+)
 from anchorline.verify import verify
 from anchorline.verify.check import read_result
 
@@ -136,7 +143,6 @@ class ExplanationService:
     def about(self, name: str, fingerprint: str | None) -> bytes:
         """Return the description of the model and the cases that the page needs at its start."""
         target, space = self._explainer.target, self._explainer.space
-        findings = [each for each in self._explainer.findings if each.code not in ADVICE]
         is_table = isinstance(space, Table)
         content = {
             "name": printable(name),
@@ -146,7 +152,7 @@ class ExplanationService:
             "model_fingerprint": fingerprint,
             "is_ranked": target.task != "label",
             "columns": self.catalog.cases.describe(),
-            "notices": [printable(finding.text) for finding in findings],
+            "notices": notices_of(self._explainer.findings),
             "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
             "explains": None if target.column is None else printable(output_name(target, target.column)),
             "target": None if self.truth is None else printable(self.truth.name),

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from anchorline.changes.result import Changes
+from anchorline.errors import listed
 from anchorline.render.characters import printable, printable_lines
 from anchorline.render.drawings import area_path, edge_path
 from anchorline.render.geometry import Band, bands_of, picture_of, steps_in, text_runs
@@ -35,12 +36,24 @@ from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.explanations import summarize
 from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
+from anchorline.search.table import ADVICE
+from anchorline.spaces.base import Finding
 from anchorline.studio.catalog import browser_value
 
 _MAX_ATTRIBUTES, _MAX_TEXTS = 15, 3
 _VERDICTS = {verdict.value: verdict.value.replace("_", " ") for verdict in Verdict}
 _RULE_EVIDENCE = (("holds",), ("rows", "scope"))  # what stands in one paragraph
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins like this
+
+_OTHER_DATA = " If you did not expect that"
+_NOTICES = {  # for readers without Python: what the operator can type
+    "unknown-columns": "The model was not fitted on {all}, so they are never facts. Start the server with {add}.",
+    "target": "{all} may be what the model predicts, and then is not a reason. Start the server with {add}.",
+    "indicators": "At most one of {all} is 1 in every row. Start the server with --group auto to join them.",
+    "id": "{all} seems to identify rows, and then is not a reason. Start the server with {fix}.",
+    "lost-type": "{all} holds numbers or dates as texts, each a category of its own. Convert the file of --data.",
+    "lost-missing": "{all} seems to mark missing values by another value. Empty such cells in the file of --data.",
+}
 
 Explained = Sequence[tuple[int, Explanation]]
 
@@ -49,14 +62,18 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
     """Return everything that the page shows about one explanation, and the explanation's sealed JSON."""
     output, words = explanation.output, Words(explanation)
     decision, verdict, *rest = statements_of(explanation)
-    said = {"holds", "rows", "fit", "advice", "note"}
+    said = {"holds", "fit", "advice", "note"}
     same = next((each.text for each in rest if each.kind == "same"), "")
+    headline, small = _headline(explanation, words, decision.text)
     return {
         "decision": decision.text,
+        "headline": headline,
+        "small": small,
         "verdict": {"code": explanation.verdict.value, "text": verdict.text},
         "same": same,
         "sum": _sum(explanation),
         "evidence": [each.text for each in rest if each.kind in said],
+        "rows": next((each.text for each in rest if each.kind == "rows"), ""),
         "meters": _meters(explanation, words),
         "caption": CAPTIONS["sum"],
         "legend": legend(explanation),
@@ -71,6 +88,28 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
         "content": _content(explanation),
         "json": explanation.to_json(),
     }
+
+
+def _headline(explanation: Explanation, words: Words, decision: str) -> tuple[str, str]:
+    """Return the decision or the number with its unit, and what else the sentence about it says."""
+    if words.is_number:
+        return f"{digits_of(explanation).total}{words.unit}", f"Model's {words.output}"
+    lead, headline = "Model's decision", str(words.decision)
+    return headline, (lead + decision.removeprefix(f"{lead}: {headline}")).removesuffix(".")
+
+
+def notices_of(findings: Sequence[Finding]) -> list[str]:
+    """Return what was found in model and table, with the switch of the server that helps."""
+    texts = []
+    for finding in findings:
+        if finding.code in ADVICE or finding.code == "column-order":  # the server itself restores the order
+            continue
+        add, fix = (" ".join(f"{name} {column}" for column in finding.columns) for name in ("--target", "--fixed"))
+        other, found, _ = finding.text.partition(_OTHER_DATA)
+        text = f"{other} Start the server with the --data that the model was fitted on." if found else other
+        form = _NOTICES.get(finding.code)
+        texts.append(printable(form.format(all=listed(finding.columns), add=add, fix=fix) if form else text))
+    return texts
 
 
 def _sum(explanation: Explanation) -> dict[str, Any]:

@@ -100,7 +100,8 @@ function drawView(view) {
   const truth = row?.truth === undefined || row.truth === null ? "" : ` (true ${about.target}: ${truthText(row.truth, about)})`;
   byId("case-view").hidden = state.view === "all";
   byId("kicker").textContent = isNewCase() ? "New case" : `Case ${state.case}${truth}`;
-  fill(byId("headline"), isolate(view.decision));
+  fill(byId("headline"), isolate(view.headline));
+  fill(byId("small"), isolate(view.small));
   document.title = `Case ${caseName()} - anchorline Studio`;
   const hasSum = view.sum.facts.length > 0;
   const follows = hasSum || view.same ? ":" : ".";
@@ -109,9 +110,11 @@ function drawView(view) {
   const ends = hasSum && !view.same.endsWith(".") ? ":" : "";
   fill(byId("same"), view.same ? h("p", null, isolate(view.same), ends) : null);
   drawContent(byId("content"), view);
-  fill(byId("waterfall"), hasSum ? [waterfall(view), h("p", { class: "note" }, view.caption)] : null);
+  fill(byId("waterfall"), hasSum ? waterfall(view) : null);
   const bars = view.meters.map(meter);
-  fill(byId("evidence"), view.evidence.map((text) => h("p", null, isolate(text))), bars.length ? h("div", { class: "meters", "aria-hidden": "true" }, bars) : null);
+  fill(byId("evidence"), view.evidence.map((text) => h("p", null, isolate(text))));
+  const told = [view.rows, hasSum ? view.caption : ""].filter(Boolean).map((text) => h("p", { class: "note" }, isolate(text)));
+  fill(byId("shares"), bars.length ? h("div", { class: "meters", "aria-hidden": "true" }, bars) : null, told);
   byId("legend").textContent = view.legend;
   byId("k-name").textContent = `How many ${view.facts}`;
   byId("answer").classList.remove("stale");

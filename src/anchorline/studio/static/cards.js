@@ -220,7 +220,7 @@ export class Rule {
       evidence.map((text) => h("p", null, isolate(text))),
       meters.length ? h("div", { class: "meters", "aria-hidden": "true" }, meters.map(this.meter)) : null,
       facts.length ? h("p", { class: "note" }, caption) : null,
-      h("details", null, h("summary", null, "How we know"), details.map(({ kind, text }) => h("p", { class: `note ${kind}` }, isolate(text)))),
+      h("details", null, h("summary", null, "How do we know?"), details.map(({ kind, text }) => h("p", { class: `note ${kind}` }, isolate(text)))),
       h("p", { class: "actions" }, h("button", { type: "button", id: "rule-data", onclick: () => this.download(this.answer) }, "Download data")),
     ];
   }
@@ -262,7 +262,7 @@ export class Reasons {
       h("table", { class: "sum" }, h("caption", { class: "visually-hidden" }, "Reasons, worst first"), h("thead", null, head), h("tbody", null, answer.reasons.map(row))),
       answer.notes.map((text) => h("p", null, isolate(text))),
       h("p", { class: "actions" }, button("letter-print", "Print the letter", this.print), button("reasons-data", "Download record", this.download)),
-      h("details", null, h("summary", null, "How we know"), answer.details.map(({ kind, text }) => h("p", { class: `note ${kind}` }, isolate(text)))),
+      h("details", null, h("summary", null, "How do we know?"), answer.details.map(({ kind, text }) => h("p", { class: `note ${kind}` }, isolate(text)))),
     );
   }
 }
@@ -339,7 +339,7 @@ export class Changes {
       headline ? h("p", null, isolate(headline)) : null,
       options.length ? h("ul", null, options.map((option, i) => this.option(option, i))) : null,
       notes.map((line) => h("p", null, isolate(line))),
-      h("details", null, h("summary", null, "How we know"), details.map((line) => h("p", { class: "note" }, isolate(line)))),
+      h("details", null, h("summary", null, "How do we know?"), details.map((line) => h("p", { class: "note" }, isolate(line)))),
     ];
   }
 
