@@ -138,3 +138,45 @@ def test_a_wide_table_is_searched_in_bounded_memory_and_time():
     tracemalloc.stop()
     assert peak < 3 * n_rows * n_columns + 4096 * n_columns * 16
     assert time.perf_counter() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("search", "note"),
+    [
+        ("incme>40000", "incme is not a column. Did you mean income?"),
+        ('"home twn" = oslo', "home twn is not a column. Did you mean Home Town?"),
+        ("income>lots", "income is a number, and lots is not."),
+        ("applied>=2024-13", "applied is a date, and 2024-13 is not. Type, for example, applied>=2024-05."),
+        ("income >", "income> lacks a value."),
+        (">40000", ">40000 lacks a column. Type, for example, income>40000."),
+        ("answer=declind", "declind is not an answer of the model. Its answers are approved, declined."),
+        ("answer>high", "high is not a number. Type, for example, answer>0.8."),
+        ("wrong decisions", "The true decisions are not known. Start the server with --target COLUMN."),
+    ],
+)
+def test_a_search_that_nothing_can_match_says_why(catalog, search, note):
+    assert catalog.find(search, "position")[0].tolist() == []
+    assert catalog.notes(search) == [note]
+
+
+def test_a_search_without_a_match_that_is_well_formed_has_no_note(catalog):
+    for search in ("income>90000000", "<script>", "purpose=plane", "debt=missing income=1", "answer>7"):
+        assert catalog.find(search, "position")[0].tolist() == []
+        assert catalog.notes(search) == []
+
+
+def test_wrong_decisions_are_found():
+    decided = np.where(DECLINED, "declined", "approved").astype(object)
+    truth = decided.copy()
+    truth[:40] = np.where(DECLINED[:40], "approved", "declined")
+    truth[40:60] = None  # not known yet: neither right nor wrong
+    explainer = Explainer(classify, Table(FRAME), classes=["approved", "declined"])
+    service = Studio(explainer, token=None, truth=("decision", truth)).service
+    find = lambda search: service.catalog.find(search, "position")[0].tolist()  # noqa: E731
+    assert find("wrong decisions") == find("answer=wrong") == list(range(40))
+    assert find("right decision") == list(range(60, N))
+    assert find("wrong decisions declined") == np.flatnonzero(DECLINED[:40]).tolist()
+    assert find("wrong decisions income>40000") == np.flatnonzero(FRAME["income"][:40] > 40_000).tolist()
+    assert find('"wrong decisions"') == []  # the text
+    other = Studio(explainer, token=None, truth=("decision", np.where(DECLINED, "no", "yes"))).service
+    assert other.catalog.find("wrong decisions", "position")[0].tolist() == []  # other words for the same

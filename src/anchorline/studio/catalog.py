@@ -6,9 +6,9 @@ The model's answers are kept as numbers, and asked for block by block. Searches 
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,10 @@ _TEXTS_PER_CALL, _IMAGES_PER_BLOCK = 64, 8
 _FILL_SECONDS = 1.0  # a request asks for further blocks for about this time
 _MAX_SCORES = 20_000_000  # scores of all classes are kept up to this many: 160 MB
 _DIGITS = re.compile(r"-?[1-9][0-9]{15,308}")  # the integers that `browser_value` writes as texts
+
+_MOST_NOTES = 3  # each compares a name with all columns
+_RIGHT = ("wrong", "right")
+_RIGHT_WORDS = frozenset(f"answer{sign}{name}" for name in _RIGHT for sign in ("=", "!="))
 
 Plain = str | int | float | bool | None
 
@@ -296,6 +300,8 @@ class Catalog:
         exact = lambda j, row: self.cases.cells(j, [row])[0]  # noqa: E731
         self._search = Search(self.names, list(self.cases.columns), exact)
         self.answer_table = AnswerTable(explainer, self.cases)
+        # Which decisions are right (1), wrong (0) or unknown (-1); None if no true decisions are known.
+        self.rightness: Callable[[AnswerTable], np.ndarray] | None = None
 
     def values(self, positions: Sequence[int]) -> list[list[Plain]]:
         """Return the values of rows in the order of the columns; `parse_row` reads a table's back exactly."""
@@ -328,6 +334,17 @@ class Catalog:
             matches = matches[order]
         return matches, self.answer_table.n_known / max(1, self.n_rows) if needs_answers else 1.0
 
+    def notes(self, search: str) -> list[str]:
+        """Return what is wrong with a search that nothing matches."""
+        words, names = words_of(search), self.answer_table.names
+        asks = [word for word in words if word.lower() in _RIGHT_WORDS]
+        if asks and not names:
+            return ["The model answers numbers, which are not right or wrong."]
+        if asks and self.rightness is None:
+            return ["The true decisions are not known. Start the server with --target COLUMN."]
+        found = self._search.notes(words, [*names, *(_RIGHT if self.rightness else ())] if names else [])
+        return [printable(note) for note in islice(found, _MOST_NOTES)]
+
     def _sorted_values(self, output: str | None) -> np.ndarray:
         """Return the numbers to sort by."""
         if output is None:
@@ -351,6 +368,8 @@ class Catalog:
         ends = number_range(text)
         if operator == "!=":
             found = table.is_known & ~self._answer_mask("=", text)[self._stored_at]
+        elif self.rightness and operator == "=" and text in _RIGHT and text not in levels:
+            found = self.rightness(table) == _RIGHT.index(text)
         elif levels and operator in ("=", "contains"):
             chosen = [text in level if operator == "contains" else level == text for level in levels]
             found = rows_with(chosen, table.codes)

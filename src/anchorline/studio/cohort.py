@@ -213,6 +213,14 @@ class Truth:
         labels = self.labels_like(names)
         return [None if code < 0 else labels[code] for code in self.codes[list(positions)].tolist()]
 
+    def rightness(self, table: AnswerTable) -> np.ndarray:
+        """Return per case whether the model's decision is right (1), wrong (0) or unknown (-1)."""
+        labels, levels = self.labels_like(table.names), table.levels
+        if not {*labels} & {*table.names}:  # other words for the same, so that nothing is known
+            return np.full(len(self.codes), -1)
+        codes = np.array([levels.index(label) if label in levels else -2 for label in labels])[self.codes]
+        return np.where((self.codes >= 0) & (table.codes >= 0), codes == table.codes, -1)
+
 
 def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))

@@ -1,11 +1,13 @@
 """Searches of the table: every word becomes a mask over all rows, computed from the columns without an index.
 
 A word is a comparison with a column (``income>40000``, ``purpose=car``, ``answer=declined``), or a text that some
-value, column name or answer must contain. Quotes keep spaces: ``purpose="new car"``.
+value, column name or answer must contain. Quotes keep spaces: ``purpose="new car"``. ``wrong decisions`` is
+``answer=wrong``.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
@@ -18,6 +20,8 @@ ANSWER = "answer"  # the name of the model's answer in comparisons
 _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
 _SPACED = re.compile(r'("[^"]*")|\s*(>=|<=|!=|=|>|<)\s*')
 _COMPARISON = re.compile(r'("[^"]*"|[^"<>=!]+)(>=|<=|!=|=|>|<)(.*)', re.DOTALL)
+_RIGHTNESS = re.compile(r'("[^"]*")|\b(wrong|right) decisions?\b', re.IGNORECASE)
+_HEADLESS = re.compile(r"(?:>=|<=|!=|=|>|<)(?!.*[<>=])(.+)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[ t](\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?", re.IGNORECASE)
 _PRINTED_DIGITS = 6  # significant digits of a number as the page shows it
@@ -59,6 +63,33 @@ class Search:
                 return np.ones(len(found), dtype=bool)
             found = found | self._contains(j, text)
         return found
+
+    def notes(self, words: list[str], answers: Sequence[str]) -> Iterator[str]:
+        """Yield what is wrong with comparisons that nothing can match; ``answers`` are those of the model."""
+        for word in words:
+            checkpoint()
+            match, headless = _COMPARISON.fullmatch(word), _HEADLESS.fullmatch(word)
+            if headless:
+                yield f"{word} lacks a column. Type, for example, {self._names[0]}{word}."
+            if not match:
+                continue
+            name, text = match[1].strip('"'), match[3].strip('"').lower()
+            column = self._columns[self._by_name[name.lower()]] if name.lower() in self._by_name else None
+            if column is None and name.lower() != ANSWER:
+                near = get_close_matches(name.lower(), [*self._by_name, ANSWER], 1)
+                hint = self._names[self._by_name[near[0]]] if near and near[0] in self._by_name else ANSWER
+                yield f"{name} is not a column.{f' Did you mean {hint}?' if near else ''}"
+            elif not match[3]:
+                yield f"{word} lacks a value."
+            elif column is None:
+                if match[2] in ("=", "!=") and answers and text not in [*(each.lower() for each in answers)]:
+                    yield f"{text} is not an answer of the model. Its answers are {', '.join(answers[:10])}."
+                elif match[2] not in ("=", "!=") and number_range(text) is None:
+                    yield f"{text} is not a number. Type, for example, {ANSWER}>0.8."
+            elif column.kind == NUMBER and text != "missing" and number_range(text) is None:
+                yield f"{name} is a number, and {text} is not."
+            elif column.kind == DATE and text != "missing" and date_range(text) is None:
+                yield f"{name} is a date, and {text} is not. Type, for example, {name}>=2024-05."
 
     def may_match_answers(self, words: list[str]) -> bool:
         """Return whether a word is not a comparison with a column, so that the model's answers may match it."""
@@ -117,6 +148,7 @@ class Search:
 
 def words_of(search: str) -> list[str]:
     """Return the words of a search; quotes keep spaces together, and so do comparisons: ``income > 40000``."""
+    search = _RIGHTNESS.sub(lambda match: match[1] or f"{ANSWER}={match[2]}", search)
     return _WORD.findall(_SPACED.sub(lambda match: match[1] or match[2], search))
 
 

@@ -134,6 +134,8 @@ class ExplanationService:
         self._explainer, self._model = lock_model(explainer, metrics, ask_table=limits.max_queries >= MOST_QUERIES)
         self.catalog = Catalog(self._explainer)
         self.truth = None if truth is None else Truth(*truth, self.catalog.n_rows)
+        if self.truth is not None and self._explainer.target.task != "number":
+            self.catalog.rightness = self.truth.rightness
         # Raises errors about the codes, the prohibited columns and the reference now.
         self._reasons = reasons
         self._referring = None if reasons is None else self._explainer.referring_to(None, reasons)
@@ -272,7 +274,8 @@ class ExplanationService:
             truths = self.truth.texts(page, self.catalog.answer_table.names)
             rows = [row | {"truth": text} for row, text in zip(rows, truths, strict=True)]
         counts = {"total": self.catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
-        return _json(counts | {"columns": self.catalog.names, "rows": rows})
+        notes = [] if len(matches) else self.catalog.notes(search)
+        return _json(counts | {"columns": self.catalog.names, "rows": rows, "notes": notes})
 
     def overview(self, request: OverviewRequest, user: str | None = None) -> bytes:
         """Go on with the cases that match a search, and return their summary as far as it is known."""

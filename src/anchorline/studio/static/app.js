@@ -388,6 +388,7 @@ function describe() {
     const option = (label) => h("option", { value: label, selected: label === state.output }, label);
     byId("output").append(h("option", { value: "" }, "the model\u2019s decision"), ...about.classes.map(option));
   }
+  if (about.target && about.classes) byId("searches").append(h("option", { value: "wrong decisions" }));
   byId("search").value = state.search;
   byId("sort").value = state.sort;
 }

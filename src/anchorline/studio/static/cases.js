@@ -81,18 +81,10 @@ export class Cases {
     );
     const share = Math.floor(100 * page.progress);
     const unfinished = `The model has answered ${share}% of the cases so far. More cases may match or come first.`;
-    const none = page.progress < 1 ? "No case matches so far." : `No case matches all these words.${this.unknown(page.columns)}`;
+    const none = page.progress < 1 ? "No case matches so far." : ["No case matches all these words.", ...page.notes].join(" ");
     const progress = page.progress < 1 ? h("p", { class: "note progress", role: "status" }, unfinished) : null;
     fill(byId("listing"), progress, page.rows.length ? table : h("p", { class: "note" }, none));
     this.mark();
-  }
-
-  // A comparison with a name that is not a column is read as a text, which hardly any value contains.
-  unknown(columns) {
-    const known = new Set(["answer", ...columns.map((name) => name.toLowerCase())]);
-    const names = [...this.search.matchAll(/("[^"]*"|[^\s"<>=!]+)\s*(?:[<>]=?|!?=)\s*(?:"[^"]*")?/g)].map(([, name]) => name.replaceAll('"', ""));
-    const other = names.find((name) => !known.has(name.toLowerCase()));
-    return other === undefined ? "" : ` ${other} is not a column.`;
   }
 
   row(row, columns) {
