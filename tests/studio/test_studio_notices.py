@@ -44,8 +44,8 @@ def test_notices_name_switches_and_nothing_for_python():
         }
     )
     explainer = Explainer(lambda rows: np.asarray(rows["is_red"], dtype=float), Table(frame), output_range=(0, 1))
-    told = notices(explainer, limits=StudioLimits(max_queries=500))
+    found = notices(explainer, limits=StudioLimits(max_queries=500))
     assert {finding.code for finding in explainer.findings} >= {"id", "lost-type", "lost-missing", "indicators"}
-    for text in told:
+    for text in found:
         assert "--" in text
         assert not {word for word in ("frame[", "Type ", "fixed=", "groups=", "neighbors") if word in text}

@@ -113,8 +113,8 @@ function drawView(view) {
   fill(byId("waterfall"), hasSum ? waterfall(view) : null);
   const bars = view.meters.map(meter);
   fill(byId("evidence"), view.evidence.map((text) => h("p", null, isolate(text))));
-  const told = [view.rows, hasSum ? view.caption : ""].filter(Boolean).map((text) => h("p", { class: "note" }, isolate(text)));
-  fill(byId("shares"), bars.length ? h("div", { class: "meters", "aria-hidden": "true" }, bars) : null, told);
+  const folded = [view.rows, hasSum ? view.caption : ""].filter(Boolean).map((text) => h("p", { class: "note" }, isolate(text)));
+  fill(byId("shares"), bars.length ? h("div", { class: "meters", "aria-hidden": "true" }, bars) : null, folded);
   byId("legend").textContent = view.legend;
   byId("k-name").textContent = `How many ${view.facts}`;
   byId("answer").classList.remove("stale");
