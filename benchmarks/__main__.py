@@ -12,6 +12,7 @@ from typing import Any
 from anchorline.errors import TableFileError
 from benchmarks import (
     changes,
+    compare,
     facts,
     fit,
     proofs,
@@ -42,6 +43,7 @@ def sections(data: Path) -> dict[str, Callable[[], Rows]]:
         "speed": lambda: speed.speed(data),
         "seeds": lambda: seeds.seeds(data),
         "changes": lambda: changes.compare_changes(data),
+        "compare": lambda: compare.compare_section(data),
         "tree_support": tree_support.tree_support,
         "studio": lambda: studio.measure(data),
         "import_time": lambda: [speed.import_time()],

@@ -20,7 +20,6 @@ from anchorline.result.comparison import Amount, AttributeDrift, Drift
 from anchorline.result.explanation import Output
 from anchorline.search.assemble import VERSIONS
 from anchorline.search.case import Case
-from anchorline.settings import Settings
 from anchorline.spaces.table import TableRows
 
 Check = Callable[[], object] | None
@@ -42,11 +41,7 @@ def compare_cohorts(
         check=check,
     )
     rows = read_rows(monitor.explainer.space, after)
-    chosen = shuffled(len(rows), settings.seed, "after")[: settings.n]
-    if len(chosen) < FEWEST_ROWS:
-        raise ParameterError(
-            f"There are {len(chosen)} rows, but at least {FEWEST_ROWS} are needed to compare means."
-        )
+    chosen = shuffled(rows, settings.n, settings.seed, "after")
     monitor.add(rows, chosen)
     drift = monitor.drift_at(len(chosen))
     assert drift is not None
@@ -90,16 +85,12 @@ class Monitor:
         check: Check = None,
     ) -> None:
         self.explainer, self.confidence, self.check = _of_one_class(explainer), confidence, check
-        self._settings = Settings(sigma=sigma, seed=seed, confidence=confidence)
+        self._settings = CompareSettings(n=n, sigma=sigma, seed=seed, confidence=confidence).common
         rows = read_rows(explainer.space, baseline)
-        chosen = shuffled(len(rows), seed, "before")[:n]
-        if len(chosen) < FEWEST_ROWS:
-            raise ParameterError(
-                f"The baseline has {len(chosen)} rows, but at least {FEWEST_ROWS} are needed to compare means."
-            )
+        chosen = shuffled(rows, n, seed, "before")
         self._output: Output | None = None
         self._before, self._after = _Sums(), _Sums()
-        self._before.add(self._figures(rows, chosen))
+        self._before.add(self.figures(rows, chosen))
 
     def update(self, frame: Any) -> Drift | None:
         """Take the next rows, and return what is known so far; None before 30 rows."""
@@ -109,16 +100,19 @@ class Monitor:
 
     def add(self, rows: TableRows, chosen: np.ndarray) -> None:
         """Take some rows that were read."""
-        self._after.add(self._figures(rows, chosen))
+        self._after.add(self.figures(rows, chosen, self._after.n))
 
-    def _figures(self, rows: TableRows, chosen: np.ndarray) -> np.ndarray:
-        """Return the output and the effects of all attributes per row, (rows, 1 + attributes)."""
+    def figures(self, rows: TableRows, chosen: np.ndarray, n_before: int = 0) -> np.ndarray:
+        """Return the output and the effects of all attributes per row, (rows, 1 + attributes).
+
+        Each row gets copies of its own, by how many came before it: otherwise noise of equal rows would add up.
+        """
         figures = []
-        for number in chosen.tolist():
+        for place, number in enumerate(chosen.tolist(), start=n_before):
             if self.check is not None:
                 self.check()
             case = self.explainer.case(rows.at(number), self._settings)
-            figures.append(_figures_of(case))
+            figures.append(_figures_of(case, place))
             self._output = case.predictor.output
         return np.array(figures)
 
@@ -183,13 +177,13 @@ class _Sums:
         return mean_width(np.sqrt(self._scatter / (self.n - 1)), self.n, failure, tuned_for)
 
 
-def _figures_of(case: Case) -> np.ndarray:
+def _figures_of(case: Case, place: int) -> np.ndarray:
     case.predictor.open(case.neighborhood.original)
     if case.predictor.is_label:
         raise ParameterError(
             "The model answers labels, which have no average. Pass what answers scores, such as predict_proba."
         )
-    donors = case.draw("compare/cohort", 0, _N_COPIES)
+    donors = case.draw("compare/cohort", place, _N_COPIES)
     effects = halves(donors, case.ask(donors).drops).mean(axis=0)
     return np.array([case.predictor.prediction, *effects])
 

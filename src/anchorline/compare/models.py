@@ -1,16 +1,18 @@
 """How a new model differs from an old one: on rows in random order, by the same altered copies of each."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from anchorline.compare.pairs import Answers, Pair, broken_rule, pair
+from anchorline.compare.pairs import REFUTED, Answers, Pair, broken_rule, label_text, pair
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.guarantees.limits import lower_limit, mean_width
 from anchorline.laws import Random
+from anchorline.model.outputs import classes_of
 from anchorline.result.comparison import (
     Amount,
     AttributeChange,
@@ -39,7 +41,7 @@ _MOST_RULES = 50
 _MOST_VALUES = 10  # of a column that divides rows into groups; of numbers, quarters
 _SHOWN_ROWS = 10
 _SAME = 0.1  # of the spread of outputs, within which a number counts as decided alike
-_CHANCE = 0.51  # of agreement between halves that see noise, with a little room for its asymmetry
+_CHANCE = 0.5  # of agreement between halves that see noise
 _TINY = 1e-6  # of the spread: a difference of effects that only rounding makes
 OLD_DECISION = "old decision"  # the name of the output, if each row's is that of its own class
 _PROTECTED = 0.05  # of the spread, by which the effect of a protected attribute may rise
@@ -78,7 +80,10 @@ class CompareSettings(Keywords):
                 raise ParameterError(f"{name} is {most!r}, but it must be a share. Type {name}=0.02.")
         if self.within is not None and not (isinstance(self.within, int | float) and self.within > 0):
             raise ParameterError(f"within is {self.within!r}, but it must be a number above 0. Type within=10.")
-        _ = self.common
+        if self.common.sigma == 0:
+            raise ParameterError(
+                "sigma is 0, by which copies keep no value, and what a value adds cannot be seen. Type sigma=1.0."
+            )
 
     @property
     def common(self) -> Settings:
@@ -102,6 +107,9 @@ def compare_models(
 
 def _alike(old: Any, new: Any, table: Table, choices: Mapping[str, Any]) -> tuple[Explainer, Explainer]:
     """Return explainers of both models on one space, in which only what both ignore never changes."""
+    known = [labels for labels in (classes_of(model) for model in (old, new)) if labels is not None]
+    if len(known) == 1 and choices.get("task") is None:  # an estimator and a function, of the same columns
+        choices = {"classes": known[0]} | {name: value for name, value in choices.items() if value is not None}
     first, second = (Explainer(model, table, **choices) for model in (old, new))
     ignored = {*first.columns.ignored} & {*second.columns.ignored}
     space = table.holding(ignored) if ignored else table
@@ -123,9 +131,15 @@ def read_rows(table: Space, frame: Any) -> TableRows:
     return read
 
 
-def shuffled(n: int, seed: int, stream: str) -> np.ndarray:
-    """Return the numbers of n rows in the order of this seed."""
-    return np.argsort(Random.of(seed, b"compare", stream).uniforms(n), kind="stable")
+def shuffled(rows: TableRows, most: int, seed: int, stream: str) -> np.ndarray:
+    """Return the numbers of at most so many rows in the order of this seed; raise for too few."""
+    chosen = np.argsort(Random.of(seed, b"compare", stream).uniforms(len(rows)), kind="stable")[:most]
+    if len(chosen) < FEWEST_ROWS:
+        raise ParameterError(
+            f"There are {len(chosen)} rows to compare, but at least {FEWEST_ROWS} are needed for limits of means. "
+            "Pass more rows."
+        )
+    return chosen
 
 
 @dataclass(eq=False)
@@ -138,7 +152,7 @@ class _Comparing:
     pairs: list[Pair] = field(default_factory=list)
 
     def run(self) -> Comparison:
-        self.order = shuffled(len(self.rows), self.settings.seed, "rows")[:MOST_DECIDED]
+        self.order = shuffled(self.rows, MOST_DECIDED, self.settings.seed, "rows")
         answers = [Answers.of(each, self.rows, self.order) for each in (self.old, self.new)]
         self.answers = answers[0], answers[1]
         self._check_kinds()
@@ -171,22 +185,17 @@ class _Comparing:
                     f"The {which[0]} model answers {what}, and the {which[1]} one does not. Compare models that "
                     "answer alike: pass both as functions, or give task= or threshold=."
                 )
-        if old.decisions is not None and old.decisions.dtype.kind not in "b":
-            known, others = (
-                {*map(str, old.decisions)},
-                {*map(str, new.decisions if new.decisions is not None else ())},
+        if old.decisions is None or new.decisions is None or self.old.threshold is not None:
+            return
+        known = [each.target.classes for each in (self.old, self.new)]
+        named = [sorted({*map(label_text, each.decisions)}) for each in (old, new)]
+        labels = [named[i] if known[i] is None else [*map(label_text, known[i])] for i in (0, 1)]
+        differ = {*labels[0]} != {*labels[1]} if None not in known else not {*labels[0]} & {*labels[1]}
+        if differ:
+            raise ParameterError(
+                f"The old model has the classes {', '.join(labels[0])}, and the new one {', '.join(labels[1])}. "
+                "Compare models with the same classes; classes= names the columns of a function's answers."
             )
-            classes = [each.target.classes for each in (self.old, self.new)]
-            if all(each is None for each in classes) and not known & others:
-                raise ParameterError(
-                    f"The old model decides {sorted(known)[:3]}, and the new one {sorted(others)[:3]}. Compare "
-                    "models with the same classes."
-                )
-            if None not in classes and {*map(str, classes[0] or ())} != {*map(str, classes[1] or ())}:
-                raise ParameterError(
-                    f"The old model has the classes {list(classes[0] or ())}, and the new one "
-                    f"{list(classes[1] or ())}. Compare models with the same classes."
-                )
 
     def _tolerance(self) -> float | None:
         if self.answers[0].decisions is not None:
@@ -198,7 +207,8 @@ class _Comparing:
     def _differing(self) -> np.ndarray:
         (old, new), within = self.answers, self.within
         if old.decisions is not None and new.decisions is not None:
-            return np.array([str(a) != str(b) for a, b in zip(old.decisions, new.decisions, strict=True)])
+            texts = (np.array([*map(label_text, each)], dtype=object) for each in (old.decisions, new.decisions))
+            return np.not_equal(*texts).astype(bool)
         assert old.outputs is not None
         assert new.outputs is not None
         assert within is not None
@@ -220,22 +230,27 @@ class _Comparing:
         for place in range(first, last):
             if self.check is not None:
                 self.check()
-            row = self.rows.at(int(self.order[place]))
-            self.pairs.append(pair(self.old, self.new, row, self.settings.common, bool(self.differs[place])))
+            number, differs = int(self.order[place]), bool(self.differs[place])
+            row, settings = self.rows.at(number), self.settings.common
+            self.pairs.append(pair(self.old, self.new, row, number, settings, differs))
 
     # Figures
 
     @property
     def _failure(self) -> float:
-        """Of each of the four kinds of figures: decisions, parts, reasons, attributes."""
-        return (1 - self.settings.confidence) / 4
+        """Of each of the five kinds of figures: decisions, parts, reasons, attributes, rules."""
+        return (1 - self.settings.confidence) / 5
 
     def _decisions(self) -> Share:
         return _share(self.differs, self._failure)
 
     def _reasons(self) -> Share | None:
-        claims = np.array([not each.kept for each in self.pairs if each.kept is not None])
-        return _share(claims, self._failure) if claims.size else None
+        """Return the share of old explanations that are refuted; the lower limit leaves room for wrong ones."""
+        refuted = np.array([not each.kept for each in self.pairs if each.kept is not None])
+        if not refuted.size:
+            return None
+        share = _share(refuted, self._failure)
+        return replace(share, low=max(0.0, (share.low - REFUTED) / (1 - REFUTED)))
 
     def _products(self) -> np.ndarray:
         """Return the unbiased estimates of squared effects, (rows, 4, attributes): old, new, both, difference."""
@@ -260,11 +275,10 @@ class _Comparing:
         rise_low, rise_high = self._limits(products[:, 1] - products[:, 0], failure)
         _, both_high = self._limits(products[:, 2], failure)
         agree = (products[:, 3] > least).sum(axis=0), (np.abs(products[:, 3]) > least).sum(axis=0)
-        enough = len(products) >= FEWEST_ROWS
         for j, name in enumerate(self.names):
             signs_differ = lower_limit(int(agree[0][j]), int(agree[1][j]), failure) > _CHANCE
             move = Move.SAME
-            if enough and (change_low[j] > least or signs_differ):
+            if change_low[j] > least or signs_differ:
                 move = Move.MOVED
                 if both_high[j] < -least:
                     move = Move.TURNED
@@ -292,13 +306,26 @@ class _Comparing:
                 figure = Amount(0.0, 0.0, 1.0) if share is None else Amount(share.value, share.low, share.high)
                 yield Gate(what, most, figure, judged(figure, most))
         if settings.protect:
-            products = self._products()
-            rise = products[:, 1] - products[:, 0]
-            limits = rise.mean(axis=0), *self._limits(rise, self._failure / (5 * len(self.names)))
+            rises, most = self._rises(), _PROTECTED * self.spread
             for name in settings.protect:
-                value, low, high = (float(np.sqrt(max(each[self.names.index(name)], 0.0))) for each in limits)
-                figure, most = Amount(value, low, high), _PROTECTED * self.spread
+                figure = rises[self.names.index(name)]
                 yield Gate(name, most, figure, judged(figure, most))
+
+    def _rises(self) -> list[Amount]:
+        """Return by how much the typical size of each attribute's effect rises.
+
+        Limits follow from those of the old mean square and of its rise, which is known better than both squares.
+        """
+        products, failure = self._products(), self._failure / (5 * len(self.names))
+        old, rise = products[:, 0], products[:, 1] - products[:, 0]
+        sizes = np.sqrt(np.maximum(products[:, :2].mean(axis=0), 0.0))
+        limits = zip(*self._limits(old, failure), *self._limits(rise, failure), strict=True)
+        rises = []
+        for value, (old_low, old_high, rise_low, rise_high) in zip(sizes[1] - sizes[0], limits, strict=True):
+            low = _risen(old_high if rise_low > 0 else old_low, rise_low)
+            high = _risen(old_low if rise_high > 0 else old_high, rise_high)
+            rises.append(Amount(float(np.clip(value, low, high)), low, high))
+        return rises
 
     def _parts(self) -> Iterator[Part]:
         every = [*self._by_decision(), *self._by_groups()]
@@ -309,7 +336,7 @@ class _Comparing:
 
     def _by_decision(self) -> Iterator[tuple[str | None, str, np.ndarray]]:
         if self.answers[0].decisions is not None:
-            yield from ((None, value, inside) for value, inside in _divided(self.answers[0].decisions, str))
+            yield from ((None, value, inside) for value, inside in _divided(self.answers[0].decisions, self._word))
 
     def _by_groups(self) -> Iterator[tuple[str | None, str, np.ndarray]]:
         for name in self.settings.groups:
@@ -341,24 +368,24 @@ class _Comparing:
     def _word(self, decision: Any) -> str:
         if isinstance(decision, bool | np.bool_) and self.old.threshold is not None:
             return f"{'at or above' if decision else 'below'} {self.old.threshold:g}"
-        return str(decision)
+        return label_text(decision)
 
     def _rules(self) -> Iterator[BrokenRule]:
-        for place in range(min(self.settings.rules, len(self.pairs))):
-            broken = None if self.differs[place] else self._broken(place)
-            if broken is not None:
-                yield broken
-
-    def _broken(self, place: int) -> BrokenRule | None:
-        """Return the old rule of a row if the new model breaks it, on copies with its facts."""
-        number = int(self.order[place])
-        return broken_rule(self.old, self.new, self.rows.at(number), number, self._rule_settings(), self.check)
-
-    def _rule_settings(self) -> RuleSettings:
-        settings = self.settings
-        return RuleSettings(
-            within=self.within, sigma=settings.sigma, seed=settings.seed, confidence=settings.confidence
+        own = self.settings
+        settings = RuleSettings(
+            within=self.within or None, sigma=own.sigma, seed=own.seed, confidence=own.confidence
         )
+        for place in range(self._n_rules):
+            number = int(self.order[place])
+            if not self.differs[place]:
+                row, failure = self.rows.at(number), self._failure / self._n_rules
+                broken = broken_rule(self.old, self.new, row, number, settings, failure, self.check)
+                if broken is not None:
+                    yield broken
+
+    @property
+    def _n_rules(self) -> int:
+        return min(self.settings.rules, len(self.pairs))
 
     def _assemble(self) -> Comparison:
         one = self.pairs[0].old
@@ -380,12 +407,18 @@ class _Comparing:
             attributes=tuple(attributes),
             rows=tuple(self._cases()),
             rules=tuple(self._rules()),
-            n_rules=min(self.settings.rules, len(self.pairs)),
+            n_rules=self._n_rules,
             gates=gates,
             settings=self.settings.to_dict(),
             space=one.space,
             versions=VERSIONS,
         )
+
+
+def _risen(square: float, rise: float) -> float:
+    """Return by how much the root of a square rises if the square, which is at least -rise, rises so much."""
+    square = max(square, -rise, 0.0)
+    return math.sqrt(square + rise) - math.sqrt(square)
 
 
 def _share(happens: np.ndarray, failure: float) -> Share:

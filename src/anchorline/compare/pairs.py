@@ -5,7 +5,9 @@ The *effect* of an attribute on a row is by how much the output falls, on averag
 .. math:: e_j = E[f(z) \mid z_j \text{ kept}] - E[f(z) \mid z_j \text{ redrawn}]
 
 It is estimated twice, from two halves of the copies. The product of both estimates is an estimate of
-:math:`e_j^2` without bias, so that noise does not look like an effect, however few copies there are.
+:math:`e_j^2` without bias, so that noise does not look like an effect, however few copies there are. Each estimate
+compares as many copies that keep the value as copies that redraw it: of what does not depend on the attribute,
+such a difference is as often positive as negative, however skewed it is.
 """
 
 import math
@@ -18,7 +20,7 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.guarantees.limits import Squares, lower_limit
-from anchorline.guarantees.measuring import EXPLAINED_R2, STAYS
+from anchorline.guarantees.measuring import EXPLAINED_R2, SAME_WITHIN, STAYS
 from anchorline.model.predictor import Predictor, Scores, batches
 from anchorline.result.comparison import BrokenRule
 from anchorline.result.explanation import Explanation, Share, Verdict
@@ -32,8 +34,7 @@ from anchorline.verify.check import candidates_of
 Check = Callable[[], object] | None
 N_COPIES = 512  # per row, by which effects are estimated and facts are tried
 _N_HELD = 600  # copies with the facts
-_REFUTED = 0.01  # with which a fact of a row may be refuted although it holds
-_ROUNDING = 1e-9  # of the larger output; models that add in another order are the same
+REFUTED = 0.01  # the probability that an old explanation that still holds is refuted
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,22 +87,26 @@ class Pair:
     effects: np.ndarray
 
 
-def pair(old: Explainer, new: Explainer, row: TableNeighborhood, settings: Settings, differs: bool) -> Pair:
-    """Explain a row by the old model, and ask both about the same copies; ``differs`` if they decide otherwise."""
+def pair(
+    old: Explainer, new: Explainer, row: TableNeighborhood, number: int, settings: Settings, differs: bool
+) -> Pair:
+    """Explain a row by the old model, and ask both about the same copies; ``differs`` if they decide otherwise.
+
+    ``number`` is that of the row: equal rows get copies of their own, otherwise their noise would not average out.
+    """
     explanation, source, search = old.explain_source(row, settings)
     case = source.case
     case.predictor.questions.limit = math.inf  # what follows is not part of the explanation
     other = _seen_alike(new, case, row, settings)
-    law = case.draw("compare/law", 0, N_COPIES)
+    law = case.draw("compare/law", number, N_COPIES)
     answers = [each.ask(law) for each in (case, other)]
     effects = np.stack([halves(law, each.drops) for each in answers])
     new_output = other.predictor.prediction
     if differs or explanation.verdict not in (Verdict.EXPLAINED, Verdict.ROBUST):
         return Pair(explanation, new_output, None, effects)
     facts, effects_of_facts = search.solution.facts, np.asarray(search.solution.effects)
-    return Pair(
-        explanation, new_output, not _is_refuted(other, explanation, answers[1], facts, effects_of_facts), effects
-    )
+    refuted = _is_refuted(other, explanation, answers[1], number, facts, effects_of_facts)
+    return Pair(explanation, new_output, not refuted, effects)
 
 
 def _seen_alike(new: Explainer, case: Case, row: TableNeighborhood, settings: Settings) -> Case:
@@ -119,17 +124,22 @@ def _seen_alike(new: Explainer, case: Case, row: TableNeighborhood, settings: Se
 
 
 def _column_in(seen: Predictor, new: Explainer) -> int:
-    """Return the number of the explained class among those of the new model."""
+    """Return the number of the explained class among those of the new model, which has the same classes."""
     column, classes, others = seen.column, seen.target.classes, new.target.classes
     assert column is not None
     if classes is None or others is None:
         return column
-    if {*map(str, classes)} != {*map(str, others)}:
-        raise ParameterError(
-            f"The old model has the classes {list(classes)}, and the new one {list(others)}. Compare models with "
-            "the same classes, or pass functions that answer alike."
-        )
-    return [*map(str, others)].index(str(classes[column]))
+    return [*map(label_text, others)].index(label_text(classes[column]))
+
+
+def label_text(label: Any) -> str:
+    """Return a label as text; a whole number is the same however it is stored.
+
+    >>> label_text(1.0), label_text(1), label_text("no")
+    ('1', '1', 'no')
+    """
+    is_whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if is_whole else label)
 
 
 def halves(donors: np.ndarray, drops: np.ndarray) -> np.ndarray:
@@ -140,25 +150,27 @@ def halves(donors: np.ndarray, drops: np.ndarray) -> np.ndarray:
 
 def _effects(donors: np.ndarray, drops: np.ndarray) -> np.ndarray:
     redrawn = donors >= 0
-    n = redrawn.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = (redrawn @ drops) / n - ((~redrawn) @ drops) / (donors.shape[1] - n)
-    return np.asarray(np.nan_to_num(means))
+    n = np.minimum(redrawn.sum(axis=1), (~redrawn).sum(axis=1))[:, None]
+    with_value, without = ((each & (each.cumsum(axis=1) <= n)) @ drops for each in (~redrawn, redrawn))
+    return np.asarray((without - with_value) / np.maximum(n[:, 0], 1))
 
 
-def _is_refuted(case: Case, old: Explanation, law: Asked, facts: Sequence[int], effects: np.ndarray) -> bool:
-    """Return whether the new model refutes what the old facts claim; wrongly once in a hundred rows at most."""
+def _is_refuted(
+    case: Case, old: Explanation, law: Asked, number: int, facts: Sequence[int], effects: np.ndarray
+) -> bool:
+    """Return whether the new model refutes what the old explanation was certified for; see `REFUTED`."""
     if old.verdict is Verdict.ROBUST:
-        stays = law.stays if law.stays is not None else np.abs(law.drops) <= 0.02 * (old.output.spread or 0.0)
-        return _is_less(stays, _REFUTED)
+        within = SAME_WITHIN * (old.output.spread or 0.0)
+        stays = law.stays if law.stays is not None else np.abs(law.drops) <= within
+        return _is_less(stays, REFUTED)
     flips = case.neighborhood.flips(law.donors, facts)
     if old.holds is None:
         squares = Squares().added(law.drops, effects @ flips)
-        return squares.limit(1, _REFUTED) < EXPLAINED_R2
-    held = case.ask(case.draw("compare/facts", 0, _N_HELD, facts))
-    assert law.stays is not None
-    assert held.stays is not None
-    return _is_less(held.stays, _REFUTED / 2) or _is_less(law.stays[~flips.any(axis=0)], _REFUTED / 2)
+        return squares.limit(1, REFUTED) < EXPLAINED_R2
+    held = [case.ask(case.draw("compare/facts", number, _N_HELD, facts)).decisions]
+    if old.holds_law is not None:
+        held.append(law.decisions[~flips.any(axis=0)])
+    return any(_is_less(stays, REFUTED / len(held)) for stays in held)
 
 
 def _is_less(stays: np.ndarray, failure: float) -> bool:
@@ -166,7 +178,13 @@ def _is_less(stays: np.ndarray, failure: float) -> bool:
 
 
 def broken_rule(
-    old: Explainer, new: Explainer, row: TableNeighborhood, number: int, settings: RuleSettings, check: Check
+    old: Explainer,
+    new: Explainer,
+    row: TableNeighborhood,
+    number: int,
+    settings: RuleSettings,
+    failure: float,
+    check: Check,
 ) -> BrokenRule | None:
     """Return the old model's rule of a row if the new model breaks it: by limits, with a copy that shows it."""
     rule = old.rule_with(row, settings, check)
@@ -175,11 +193,11 @@ def broken_rule(
     case, asked = new.case(row, settings, check), settings.holds or STAYS
     case.predictor.questions.limit = math.inf
     case.predictor.open(row.original)
-    donors = case.draw("compare/rule", 0, _N_HELD, candidates_of(case.neighborhood, rule.facts))
+    donors = case.draw("compare/rule", number, _N_HELD, candidates_of(case.neighborhood, rule.facts))
     answers = case.ask(donors)
     stays = answers.stays if answers.stays is not None else np.abs(answers.drops) <= (rule.within or 0.0)
     n, kept = stays.size, int(stays.sum())
-    low, high = lower_limit(kept, n, _REFUTED), 1 - lower_limit(n - kept, n, _REFUTED)
+    low, high = lower_limit(kept, n, failure / 2), 1 - lower_limit(n - kept, n, failure / 2)
     if high >= asked:
         return None
     shown = int(np.flatnonzero(~stays)[0])
