@@ -93,9 +93,10 @@ class Monitor:
         self._before.add(self.figures(rows, chosen))
 
     def update(self, frame: Any) -> Drift | None:
-        """Take the next rows, and return what is known so far; None before 30 rows."""
-        rows = read_rows(self.explainer.space, frame)
-        self.add(rows, np.arange(len(rows)))
+        """Take the next rows, which may be none, and return what is known so far; None before 30 rows."""
+        if len(frame):
+            rows = read_rows(self.explainer.space, frame)
+            self.add(rows, np.arange(len(rows)))
         return self.drift
 
     def add(self, rows: TableRows, chosen: np.ndarray) -> None:

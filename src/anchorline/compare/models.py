@@ -120,14 +120,14 @@ def read_rows(table: Space, frame: Any) -> TableRows:
     """Return the rows of a frame or an array as rows of the table."""
     assert isinstance(table, Table)
     part = to_narwhals(frame, ParameterError, eager_only=True)
+    if not len(frame):
+        raise ParameterError(f"There are no rows to compare. Pass a frame with at least {FEWEST_ROWS} rows.")
     read = table.rows(np.asarray(frame) if isinstance(frame, list | tuple) else part)
     if read is None:
         names = [str(name) for name in getattr(frame, "columns", ())]
         lacks = [name for name in table.names if name not in names]
         what = f"lack the column {lacks[0]!r}" if names and lacks else f"are of type {type(frame).__name__}"
         raise ParameterError(f"The rows {what}. They must be a frame or an array with the table's columns.")
-    if not len(read):
-        raise ParameterError("There are no rows to compare. Pass a frame with at least 30 rows.")
     return read
 
 
@@ -188,13 +188,14 @@ class _Comparing:
         if old.decisions is None or new.decisions is None or self.old.threshold is not None:
             return
         known = [each.target.classes for each in (self.old, self.new)]
-        named = [sorted({*map(label_text, each.decisions)}) for each in (old, new)]
-        labels = [named[i] if known[i] is None else [*map(label_text, known[i])] for i in (0, 1)]
-        differ = {*labels[0]} != {*labels[1]} if None not in known else not {*labels[0]} & {*labels[1]}
-        if differ:
+        decided = old.decisions, new.decisions
+        ours, theirs = (
+            sorted({*map(label_text, labels or own)}) for labels, own in zip(known, decided, strict=True)
+        )
+        if ours != theirs if None not in known else not {*ours} & {*theirs}:
             raise ParameterError(
-                f"The old model has the classes {', '.join(labels[0])}, and the new one {', '.join(labels[1])}. "
-                "Compare models with the same classes; classes= names the columns of a function's answers."
+                f"The old model has the classes {', '.join(ours)}, and the new one {', '.join(theirs)}. Compare "
+                "models with the same classes; classes= names the columns of a function's answers."
             )
 
     def _tolerance(self) -> float | None:
@@ -208,7 +209,7 @@ class _Comparing:
         (old, new), within = self.answers, self.within
         if old.decisions is not None and new.decisions is not None:
             texts = (np.array([*map(label_text, each)], dtype=object) for each in (old.decisions, new.decisions))
-            return np.not_equal(*texts).astype(bool)
+            return np.asarray(np.not_equal(*texts), dtype=bool)
         assert old.outputs is not None
         assert new.outputs is not None
         assert within is not None

@@ -101,7 +101,7 @@ def pair(
     law = case.draw("compare/law", number, N_COPIES)
     answers = [each.ask(law) for each in (case, other)]
     effects = np.stack([halves(law, each.drops) for each in answers])
-    new_output = other.predictor.prediction
+    new_output = 0.0 if differs and case.predictor.is_label else other.predictor.prediction
     if differs or explanation.verdict not in (Verdict.EXPLAINED, Verdict.ROBUST):
         return Pair(explanation, new_output, None, effects)
     facts, effects_of_facts = search.solution.facts, np.asarray(search.solution.effects)

@@ -24,6 +24,7 @@ _MOVES = {
 }
 _OUTCOMES = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.UNDECIDED: "undecided"}
 _MOST_LINES = 5  # of a list in text
+_MOST_VALUES = 12  # of an example
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,9 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
             (_gate_name(gate), f"at most {_of_gate(gate, gate.most)}", _range_of(gate), _OUTCOMES[gate.outcome])
             for gate in comparison.gates
         )
-        yield Block("Gates", (), ("figure", "allowed", "found", "outcome"), rows)
+        more = ("Undecided: the limits include what is allowed. More rows narrow them.",)
+        is_open = any(gate.outcome is Outcome.UNDECIDED for gate in comparison.gates)
+        yield Block("Gates", more if is_open else (), ("figure", "allowed", "limits", "outcome"), rows)
     if comparison.parts:
         parts = tuple(
             (
@@ -122,18 +125,21 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
     yield from _attribute_block(comparison)
     if comparison.rows:
         cases = tuple(_row(each, comparison) for each in comparison.rows)
-        yield Block(
-            "Rows to read", (), ("row", _output(comparison.output), "decision", "old facts"), cases, is_list=True
-        )
+        head: tuple[str, ...] = ("row", _output(comparison.output), "decision", "old explanation")
+        dropped = 2 if comparison.within is not None else 1 if comparison.output.kind == "label" else None
+        if dropped is not None:  # numbers are not decided, and labels are all that there is to read
+            head, *others = (row[:dropped] + row[dropped + 1 :] for row in (head, *cases))
+            cases = tuple(others)
+        yield Block("Rows to read", (), head, cases, is_list=True)
     if comparison.n_rules:
         n, n_rules = len(comparison.rules), comparison.n_rules
-        said = f"The new model breaks {n:,} of the old rules that were sought for {n_rules:,} rows."
+        said = f"The old model's rules of {n_rules:,} rows were tried on the new one, which breaks {n:,} of them."
         broken = tuple(
             (
                 str(rule.row),
                 f"{percent(rule.old.value)} → {percent(rule.new.value)}",
                 _facts(rule.facts, comparison),
-                ", ".join(map(shown, rule.example)),
+                _example(rule.example, comparison),
             )
             for rule in comparison.rules
         )
@@ -143,21 +149,20 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
 
 
 def _first(comparison: Comparison) -> Iterator[str]:
-    share, within = comparison.decisions, comparison.within
-    what = "decides" if within is None else "answers"
+    share, within, refuted = comparison.decisions, comparison.within, comparison.reasons
+    decides = "decides" if within is None else "answers"
     by = "" if within is None else f", by more than {amount(within)}{_unit(comparison.output)}"
-    yield (
-        f"The new model {what} {_share_text(share)} of rows otherwise{by} "
-        f"({between(share.low, share.high, 1)}; {share.n:,} rows)."
-    )
-    reasons = comparison.reasons
-    if reasons is None:
-        yield "No old facts explained a row that both decide alike."
+    rows = f"{_share_text(share)} of {share.n:,} rows"
+    limits = between(share.low, share.high, 1)
+    yield f"The new model {decides} {rows} otherwise{by} (of rows like these: {limits})."
+    alike = f"that both {decides.removesuffix('s')} alike"
+    if refuted is None:
+        yield f"No row {alike} has an old explanation that holds."
     else:
-        lost, limits = _share_text(reasons), between(reasons.low, reasons.high, 1)
+        limits, rows = between(refuted.low, refuted.high, 1), "rows" if refuted.n > 1 else "row"
         yield (
-            f"Old facts explained {reasons.n:,} of the rows that both decide alike. For {lost} of these "
-            f"({limits}), they hold no longer."
+            f"The old explanations of {refuted.n:,} {rows} {alike} hold. The new model refutes "
+            f"{_share_text(refuted)} of these ({limits})."
         )
 
 
@@ -190,9 +195,22 @@ def _row(each: ChangedRow, comparison: Comparison) -> tuple[str, ...]:
     if each.old_decision is not None and each.new_decision is not None:
         old, new = class_text(each.old_decision), class_text(each.new_decision)
         decision = old if old == new else f"{old} → {new}"
-    facts = _facts(each.facts, comparison) or "none"
-    lost = " (hold no longer)" if each.kept is False else ""
+    facts = _facts(each.facts, comparison) or ("none" if each.kept is None else "none needed")
+    lost = " (no longer holds)" if each.kept is False else ""
     return str(each.row), f"{amount(each.old)} → {amount(each.new)}", decision, facts + lost
+
+
+def _example(values: Sequence[object], of: Comparison) -> str:
+    """Return the values of a copy with the names of their columns; those of wide tables in part."""
+    named = [f"{shown(name)} = {_value(value)}" for name, value in zip(of.space["names"], values, strict=True)]
+    more = len(named) - _MOST_VALUES
+    return ", ".join(named[:_MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else shown(value)
 
 
 def _facts(facts: Iterable[Fact], of: Comparison) -> str:
@@ -200,8 +218,11 @@ def _facts(facts: Iterable[Fact], of: Comparison) -> str:
 
 
 def _output(output: Output) -> str:
+    if output.kind == "label":
+        return "the share with the old decision"
     name = "the output" if output.name == "f(x)" else class_text(output.name)
-    return f"P({name})" if output.is_probability else f"{name}{_unit(output)}"
+    unit = f" ({shown(output.unit)})" if output.unit else ""
+    return f"P({name})" if output.is_probability else f"{name}{unit}"
 
 
 def _unit(output: Output) -> str:
@@ -209,7 +230,7 @@ def _unit(output: Output) -> str:
 
 
 def _gate_name(gate: Gate) -> str:
-    names = {"decisions": "decided otherwise", "reasons": "facts hold no longer"}
+    names = {"decisions": "decided otherwise", "reasons": "old explanation refuted"}
     return names.get(gate.what, f"{shown(gate.what)} acts more")
 
 
@@ -247,7 +268,7 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
             for each in drifted
         )
         head = ("attribute", "adds on average", "change", "limits")
-        yield Block("Attributes behind it", (), head, rows)
+        yield Block("Attributes that add more or less", (), head, rows)
 
 
 def _signed(value: float) -> str:

@@ -140,7 +140,7 @@ def amount(value: float, digits: int = 2) -> str:
     >>> [amount(value) for value in (312.4, 8.34, 0.0312, 0.0, 1234.5, 2e-9)]
     ['310', '8.3', '0.031', '0', '1,200', '2e-09']
     """
-    rounded = float(f"{value:.{digits - 1}e}")
+    rounded = float(f"{value:.{digits - 1}e}") + 0.0  # -0.0 is 0
     if rounded and not _SMALL <= _power(rounded) < _LARGE:
         return f"{rounded:.{digits - 1}g}"
     return f"{rounded:,.{max(0, digits - 1 - _power(rounded)) if rounded else 0}f}"
