@@ -10,7 +10,7 @@ from anchorline.cli.console import printable_lines
 from anchorline.cli.formats import format_by_name, write_results
 from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, columns_left
 from anchorline.cli.options import option
-from anchorline.cli.progress import QueryProgress
+from anchorline.cli.progress import QueryProgress, expected_rows
 from anchorline.compare.cohorts import compare_cohorts
 from anchorline.compare.models import CompareSettings, compare_models
 from anchorline.errors import ParameterError
@@ -18,6 +18,7 @@ from anchorline.result.comparison import Comparison, Drift, Outcome
 
 Form = enum.StrEnum("Form", ["text", "json", "html", "junit"])
 _USUAL = CompareSettings()
+_PER_COHORT_ROW = 257  # queries: the row and its copies
 _CODES = {Outcome.PASSED: Code.OK, Outcome.FAILED: Code.DOES_NOT_HOLD, Outcome.UNDECIDED: Code.USAGE}
 SUMMARY = "Compare two models, or this month's rows with last month's."
 EXAMPLES = """\
@@ -45,7 +46,7 @@ class CompareOptions:
         float | None, option("Gate: the largest share of rows that may be decided otherwise.", metavar="SHARE")
     ] = None
     max_reasons: Annotated[
-        float | None, option("Gate: the largest share of rows whose facts may hold no longer.", metavar="SHARE")
+        float | None, option("Gate: the largest share of old explanations that may be refuted.", metavar="SHARE")
     ] = None
     protect: Annotated[
         list[str] | None,
@@ -88,7 +89,8 @@ def compare(
     frame = columns_left(rows or data, target)
     first = model_options.load(old)
     found: Comparison | Drift
-    with QueryProgress("Comparing", None) as progress:
+    expected = expected_rows(_PER_COHORT_ROW, 2 * settings.n) if old == new else expected_rows(None, settings.n)
+    with QueryProgress("Comparing", expected, announce=True) as progress:
         if old == new:
             if rows is None:
                 raise ParameterError("OLD and NEW are the same, so that rows are compared. Type: --rows april.csv")

@@ -116,12 +116,12 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
             (
                 shown(part.value) if part.column is None else f"{shown(part.column)}: {shown(part.value)}",
                 _share_text(part.share),
-                between(part.share.low, part.share.high, 1),
-                f"{part.share.n:,}" + (", more than elsewhere" if part.is_more else ""),
+                between(part.share.low, part.share.high, 1) + (", more than elsewhere" if part.is_more else ""),
+                f"{part.share.n:,}",
             )
             for part in comparison.parts
         )
-        yield Block("Decided otherwise, by part of the rows", (), ("rows", "share", "limits", "looked at"), parts)
+        yield Block("Decided otherwise, by part of the rows", (), ("rows", "share", "limits", "of rows"), parts)
     yield from _attribute_block(comparison)
     if comparison.rows:
         cases = tuple(_row(each, comparison) for each in comparison.rows)
@@ -138,14 +138,11 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
             (
                 str(rule.row),
                 f"{percent(rule.old.value)} → {percent(rule.new.value)}",
-                _facts(rule.facts, comparison),
-                _example(rule.example, comparison),
+                f"{_facts(rule.facts, comparison)}: not for {_example(rule.example, comparison)}",
             )
             for rule in comparison.rules
         )
-        yield Block(
-            "Rules", (said,), ("row", "holds", "rule", "decided otherwise, for example"), broken, is_list=True
-        )
+        yield Block("Rules", (said,), ("row", "holds", "rule, and a copy decided otherwise"), broken, is_list=True)
 
 
 def _first(comparison: Comparison) -> Iterator[str]:
@@ -305,24 +302,27 @@ def _page(title: str, blocks: Iterable[Block]) -> str:
 
 
 def _fragment(blocks: Iterable[Block]) -> str:
-    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{"".join(map(_html, blocks))}</div>'
+    body = "".join(_html(block, "al-sum") for block in blocks)
+    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{body}</div>'
 
 
-def _html(block: Block) -> str:
+def _html(block: Block, table: str = "values") -> str:
     title = f"<h2>{escape(block.title)}</h2>" if block.title else ""
-    return f"{title}{_paragraphs(block)}{_table(block)}"
+    return f"{title}{_paragraphs(block)}{_table(block, table)}"
 
 
 def _paragraphs(block: Block) -> str:
     return "".join(f"<p>{escape(sentence)}</p>" for sentence in block.sentences)
 
 
-def _table(block: Block) -> str:
+def _table(block: Block, name: str) -> str:
     if not block.rows:
         return ""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in block.head)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
-        for row in block.rows
-    )
-    return f'<table class="values"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    first = 'th scope="row"' if not block.is_list else "td"
+    whole = ' class="al-number"' if block.is_list else ""  # in lists, only the last column is broken into lines
+    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in block.head)
+    body = ""
+    for start, *middle, last in block.rows:
+        cells = "".join(f"<td{whole}>{escape(cell)}</td>" for cell in middle)
+        body += f"<tr><{first}{whole}>{escape(start)}</{first[:2]}>{cells}<td>{escape(last)}</td></tr>"
+    return f'<table class="{name}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
