@@ -113,9 +113,9 @@ class Comparison(Record):
     """How a new model differs from an old one; all limits hold together, and at every look.
 
     ``decisions`` is the share of rows that are decided otherwise; a number is, if it differs by more than
-    ``within``. ``reasons`` is the share of the rows decided alike whose facts explained the old decision, and hold
-    no longer; None if there is no such row. ``n_explained`` rows were explained. ``output`` is that of the old
-    model, ``spread`` the distance of the 5% and 95% quantiles of its outputs.
+    ``within``. ``reasons`` is the share of old explanations that the new model refutes, wrongly in one row of 100
+    at most: of certified ones, of rows decided alike; None if there is none. ``n_explained`` rows were explained.
+    ``output`` is that of the old model, ``spread`` the distance of the 5% and 95% quantiles of its outputs.
     """
 
     _KIND: ClassVar[str] = "comparison"
