@@ -137,7 +137,7 @@ def _written(units: int, decimals: int, shift: int = 0) -> str:
 def amount(value: float, digits: int = 2) -> str:
     """Return a measured amount with few digits.
 
-    >>> [amount(value) for value in (312.4, 8.34, 0.0312, 0.0, 1234.5, 2e-9)]
+    >>> [amount(value) for value in (312.4, 8.34, 0.0312, -0.0, 1234.5, 2e-9)]
     ['310', '8.3', '0.031', '0', '1,200', '2e-09']
     """
     rounded = float(f"{value:.{digits - 1}e}") + 0.0  # -0.0 is 0

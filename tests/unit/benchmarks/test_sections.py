@@ -11,7 +11,7 @@ from anchorline.facts import Fact
 from benchmarks import facts, fit, release01, rivals, rules_hold, seeds, speed, truth
 from benchmarks.__main__ import sections
 from benchmarks.held import Held, is_true
-from benchmarks.report import SECTIONS, pooled, spread, write_page
+from benchmarks.report import SECTIONS, compared, pooled, spread, write_page
 
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
 PEERS = ("ours", "lime", "kernel_shap", "tree_shap")
@@ -178,6 +178,23 @@ def test_the_page_has_every_section_and_shows_what_was_measured(tmp_path):
     assert set(sections(tmp_path)) <= SECTIONS.keys()
     recorded = shutil.copytree(RESULTS, tmp_path / "results")
     assert write_page(recorded).read_text() == (RESULTS / "README.md").read_text()
+
+
+def test_comparisons_are_shown_in_words():
+    planted = {"table": "generated", "planted": "nothing", "runs": 4, "rows_explained": 80, "right": 3}
+    alarm = {"table": "generated", "what": "monitor", "runs": 4, "looks": 1000, "alarms": 0.25}
+    rows = [
+        planted | {"means": "silent"},
+        alarm | {"median_rows": None, "fixed_size": None},
+        alarm | {"median_rows": 159.0, "fixed_size": 92},
+        {"table": "a", "what": "time", "ratio": 0.984},
+    ]
+    assert [row["result"] for row in compared(rows)] == [
+        "silent in 3 of 4 (80 rows explained)",
+        "an alarm within 1,000 looks in 25.0% of runs",
+        "an alarm within 1,000 looks in 25.0% of runs, after 159 rows (median); a test of fixed size: 92 rows",
+        "0.98 times",
+    ]
 
 
 def test_rows_are_pooled_by_the_names_of_their_columns():
