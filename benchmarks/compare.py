@@ -17,6 +17,7 @@ import numpy as np
 
 from anchorline import Explainer, Table, compare
 from anchorline.compare.cohorts import Monitor, _Sums
+from anchorline.compare.pairs import label_text
 from anchorline.result.comparison import Comparison, Move
 from benchmarks.models import fitted_model
 
@@ -206,7 +207,8 @@ def _planted_in(
         return mirrored, (name, "")
     if kind == "threshold moved":
         return (lambda rows: _shifted(ask(rows), 0.2)), (name, "")
-    texts = [each for each in frame if frame[each].dtype == "category" and 2 <= frame[each].nunique() <= 8]
+    few = [each for each in frame if 2 <= frame[each].nunique() <= 8]
+    texts = [each for each in few if frame[each].dtype == "category"] or few
     group = max(texts, key=lambda each: -abs(float((frame[each] == frame[each].mode()[0]).mean()) - 0.5))
     value = frame[group].mode()[0]
 
@@ -215,7 +217,7 @@ def _planted_in(
         inside = (rows[group] == value).to_numpy()
         return np.asarray(np.where(inside[:, None], scores[:, ::-1], scores))
 
-    return in_group, (str(group), str(value))
+    return in_group, (str(group), label_text(value))
 
 
 def _shifted(scores: np.ndarray, by: float) -> np.ndarray:
