@@ -132,7 +132,7 @@ def read_rows(table: Space, frame: Any) -> TableRows:
 
 
 def shuffled(rows: TableRows, most: int, seed: int, stream: str) -> np.ndarray:
-    """Return the numbers of at most so many rows in the order of this seed; raise for too few."""
+    """Return the numbers of rows in the order of this seed, at most ``most``; raise for too few."""
     chosen = np.argsort(Random.of(seed, b"compare", stream).uniforms(len(rows)), kind="stable")[:most]
     if len(chosen) < FEWEST_ROWS:
         raise ParameterError(
