@@ -495,7 +495,11 @@ class Explainer:
         """What is known about the setup, with the answers about the table if they were asked for."""
         if self._found is None:
             found = check_setup(self.model, self.columns, classes_of(self.model), self.space)
-            of_answers = () if self._answers is None else check_answers(self.model, self._answers)
+            of_answers = (
+                ()
+                if self._answers is None
+                else check_answers(self.model, self._answers, are_numbers=self.target.task == "number")
+            )
             self._found = (*found, *of_answers)
         return self._found
 

@@ -108,13 +108,6 @@ TABLE = {
         "labels or numbers",
         "task='label'",
     ),
-    "booleans": (
-        explain(array(lambda n: [False] * n)),
-        PredictorOutputError,
-        "booleans such as False",
-        "labels or numbers",
-        "task='label'",
-    ),
     "NaN": (
         explain(array(lambda n: [NAN] * n)),
         PredictorOutputError,

@@ -1,14 +1,197 @@
-"""Models that answer with labels and scores, with texts, or differently each time, as models that give numbers."""
+"""Answers of every form as arrays, and models that answer with labels, texts or tensors as models of numbers."""
 
 import inspect
 import re
+import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError, PredictorOutputError
+from anchorline.errors import ParameterError, PredictorOutputError, SetupWarning
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedScores:
+    """Scores (n, c) whose columns have names, and the numbers (n,) of the named classes if they came along."""
+
+    values: np.ndarray
+    names: tuple[Any, ...]
+    named: np.ndarray | None = None
+
+
+def read_answer(answer: Any) -> np.ndarray | NamedScores:
+    """Return a model's answer as an array; a frame, a dictionary of columns or one per row keeps its names.
+
+    Tensors may require gradients or be on another device. Of a frame whose first column is called "predict", as
+    H2O answers, the other columns are the scores. The array is a copy, because a model may answer in one buffer.
+
+    Examples
+    --------
+    >>> read_answer([{"no": 0.25, "yes": 0.75}, {"no": 0.5, "yes": 0.5}]).names
+    ('no', 'yes')
+    """
+    if isinstance(answer, NamedScores):
+        return answer
+    columns = None
+    if isinstance(answer, Mapping):
+        columns = dict(answer)
+    elif isinstance(answer, list | tuple) and answer and all(isinstance(row, Mapping) and row for row in answer):
+        columns = {name: [row[name] for row in answer] for name in answer[0]}
+    elif hasattr(answer, "columns"):
+        import narwhals as nw  # noqa: PLC0415  heavy
+
+        frame = nw.from_native(answer, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            columns = {name: frame[:, j].to_numpy() for j, name in enumerate(frame.columns)}
+    if columns is None:
+        return np.array(as_numpy(answer))
+    labels = np.asarray(columns.pop("predict")) if len(columns) > 2 and "predict" in columns else None
+    values, names = np.column_stack([as_numpy(each) for each in columns.values()]), tuple(columns)
+    if len(names) < 2 or names == tuple(range(len(names))):
+        return values
+    if labels is None:
+        return NamedScores(values, names)
+    places = {str(name): j for j, name in enumerate(names)}
+    if not {*map(str, labels.tolist())} <= {*places}:
+        return NamedScores(values, names)
+    return NamedScores(values, names, np.array([places[str(label)] for label in labels.tolist()]))
+
+
+def as_numpy(given: Any) -> Any:
+    """Return a tensor as an array, whether or not it requires gradients; any other object unchanged."""
+    return given.detach().cpu().numpy() if hasattr(given, "detach") else given
+
+
+class TorchModel:
+    """A module of PyTorch, callable on tables of numbers: in evaluation mode, without gradients.
+
+    Two or more outputs are class scores unless ``task`` is "number". If they are not probabilities at the first
+    call, they are taken for logits, and a warning says so.
+    """
+
+    def __init__(self, module: Any, task: str | None = None) -> None:
+        self.module, self.task = module, task
+        self._are_logits: bool | None = None
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Return the outputs of the module, (n,) or (n, outputs)."""
+        import torch  # noqa: PLC0415  heavy, and not a dependency
+
+        parameter = next(iter(self.module.parameters()), torch.zeros(0))
+        rows = torch.as_tensor(np.ascontiguousarray(inputs), dtype=parameter.dtype, device=parameter.device)
+        was_training = self.module.training
+        self.module.eval()
+        try:
+            with torch.no_grad():
+                outputs = self.module(rows)
+        finally:
+            self.module.train(was_training)
+        outputs = outputs[0] if isinstance(outputs, tuple) else outputs
+        values = np.asarray(as_numpy(outputs).astype(np.float64))
+        if self.task is not None or values.ndim != 2 or values.shape[1] < 2:
+            return values
+        if self._are_logits is None:
+            sums = np.abs(values.sum(axis=1) - 1)
+            self._are_logits = bool((values < 0).any() or (sums > 1e-4).any())
+            if self._are_logits:
+                warnings.warn(
+                    SetupWarning(
+                        f"The network's {values.shape[1]} outputs are not probabilities, so they are taken for "
+                        "logits of classes and go through a softmax. If they are numbers, type task='number' and "
+                        "output=0.",
+                        "softmax",
+                    ),
+                    stacklevel=2,
+                )
+        if self._are_logits:
+            powers = np.exp(values - values.max(axis=1, keepdims=True))
+            values = powers / powers.sum(axis=1, keepdims=True)
+        return values
+
+
+def is_torch_module(model: Any) -> bool:
+    """Return whether a model is a module of PyTorch, which is not imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+class WithConstant:
+    """Fitted results of statsmodels that were given a constant, callable on tables with and without it."""
+
+    def __init__(self, results: Any) -> None:
+        self.results = results
+        self.names = [str(name) for name in results.model.exog_names]
+
+    def __call__(self, inputs: Any) -> Any:
+        """Return the predictions; a table that lacks the constant gets it."""
+        import narwhals as nw  # noqa: PLC0415  heavy
+
+        frame = nw.from_native(inputs, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            ones = np.ones((len(inputs), len(self.names) - inputs.shape[1]))
+            return self.results.predict(np.column_stack([ones, inputs]))
+        if "const" not in frame.columns:
+            frame = frame.with_columns(const=nw.lit(1.0))
+        if {*self.names} <= {*frame.columns}:
+            frame = frame.select(self.names)
+        return self.results.predict(frame.to_native())
+
+
+class SurvivalModel:
+    """A regression of lifelines, callable on tables: its risk, or if it has none, the median time of survival."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        has_risk = hasattr(model, "predict_partial_hazard")
+        self.output_name = "risk" if has_risk else "median time"
+        self._ask = "predict_partial_hazard" if has_risk else "predict_median"
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Return one number per row."""
+        return np.asarray(getattr(self.model, self._ask)(inputs), dtype=np.float64)
+
+
+def is_survival_model(model: Any) -> bool:
+    """Return whether a model is a regression of lifelines, which has no method `predict`."""
+    return type(model).__module__.startswith("lifelines.") and hasattr(model, "predict_median")
+
+
+class OneOutput:
+    """One of several outputs of a model of scikit-learn, as a model of its own."""
+
+    def __init__(self, model: Any, number: int) -> None:
+        self.model, self.number = model, number
+        self.classes_ = list(model.classes_[number])
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+
+    def predict(self, inputs: Any) -> np.ndarray:
+        """Return the labels of the output, (n,)."""
+        return np.asarray(self.model.predict(inputs))[:, self.number]
+
+    def predict_proba(self, inputs: Any) -> np.ndarray:
+        """Return the probabilities of the output's classes, (n, classes)."""
+        return np.asarray(self.model.predict_proba(inputs)[self.number])
+
+
+def count_outputs(model: Any) -> int:
+    """Return how many outputs a classifier has: several if it lists the classes of each."""
+    classes = getattr(model, "classes_", None)
+    if not isinstance(classes, list | tuple) or not classes:
+        return 1
+    return len(classes) if all(isinstance(each, list | tuple | np.ndarray) for each in classes) else 1
+
+
+def needs_constant(model: Any) -> bool:
+    """Return whether a model is a result of statsmodels that was given the column of ones of `add_constant`."""
+    inner = getattr(model, "model", None)
+    is_own = type(model).__module__.startswith("statsmodels.") and not hasattr(inner, "formula")
+    return is_own and "const" in (getattr(inner, "exog_names", None) or ())
 
 
 class LabelScores:
@@ -77,6 +260,17 @@ def is_pipeline(model: Any) -> bool:
     """Return whether a model is a pipeline of Hugging Face's transformers that scores labels."""
     libraries = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
     return "transformers" in libraries and callable(model) and labels_of(model) is not None
+
+
+def adapted(model: Any, task: str | None) -> Any:
+    """Return a model of a library whose objects are not called with tables as one that is; others as they are."""
+    if is_torch_module(model):
+        return TorchModel(model, task)
+    if needs_constant(model):
+        return WithConstant(model)
+    if is_survival_model(model):
+        return SurvivalModel(model)
+    return LabelScores(model) if is_pipeline(model) else model
 
 
 class Repeated:

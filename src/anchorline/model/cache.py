@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import CacheError, ParameterError
+from anchorline.model.answers import NamedScores, read_answer
 from anchorline.model.outputs import Asking, Target, method_of, owner_of, scores_only, tells_labels_later
 
 _APPLICATION_ID = 0x416E4C43  # "AnLC", by which the file is known to be ours
@@ -209,7 +210,8 @@ class CachedModel(Asking):
             return found
         answer = self.ask(inputs)
         self.cache.n_asked += n_rows
-        array = np.asarray(answer)
+        read = read_answer(answer)
+        array = answer = read.values if isinstance(read, NamedScores) else read  # a stored answer has no names
         if array.shape[:1] == (n_rows,):  # otherwise the predictor raises an error about it
             self.cache.store(key, array)
         return answer

@@ -72,6 +72,9 @@ def match_columns(model: Any, names: Sequence[str]) -> ColumnMatch:
     """
     estimator, table = owner_of(model), tuple(names)
     fitted = _fitted_names(estimator)
+    observed = {getattr(estimator, "duration_col", None), getattr(estimator, "event_col", None)} - {None}
+    if observed:  # a survival model of lifelines does not receive its own target
+        fitted = [name for name in table if name not in observed]
     positions = None if fitted is None else _positions(fitted, table)
     own = range(len(table)) if positions is None else positions
     is_clear = fitted is None or positions is not None

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError, listed
-from anchorline.model.answers import LabelScores, is_pipeline
+from anchorline.model.answers import (
+    NamedScores,
+    OneOutput,
+    TorchModel,
+    adapted,
+    count_outputs,
+    read_answer,
+)
 
 TASKS = (None, "label", "number")
 INPUTS = ("auto", "frame", "array")
@@ -32,6 +39,7 @@ class Target:
     ``contrast`` names all classes and the two whose scores are subtracted, in plain values; None if the answers
     are not such differences. ``known_range`` is the range of the output, if its kind determines it. ``scale`` is
     the name of the margins if a classifier is queried for them, "log-odds" or "margin", and otherwise None.
+    ``part`` is the number of the explained one of a classifier's several outputs, or None.
     """
 
     ask: Callable[[Any], Any]
@@ -45,6 +53,7 @@ class Target:
     contrast: Mapping[str, Any] | None = None
     known_range: tuple[float, float] | None = None
     scale: str | None = None
+    part: int | None = None
 
     @property
     def asks_predict(self) -> bool:
@@ -131,6 +140,7 @@ def resolve(
         raise ParameterError(f"task is {task!r}, but it must be 'label', 'number' or None.")
     if input not in INPUTS:
         raise ParameterError(f"input is {input!r}, but it must be one of {', '.join(INPUTS)}.")
+    model, output, part = _one_output(model, output)
     model, given_task = _callable_model(model, task), task
     ask, task, scale = _scaled_method(model, task, classes, output_scale)
     labels = classes if classes is not None else classes_of(model)
@@ -163,7 +173,10 @@ def resolve(
             "Leave output out. To choose a class, the model needs `predict_proba`."
         )
     fixed = task == "label" and given_task is None and classes is None and labels is not None
-    return Target(ask, task, known, column, name, input, tuple(labels) if fixed else None, rule, scale=scale)
+    if output is None and part is None:
+        name = getattr(model, "output_name", None)
+    own = tuple(labels) if fixed else None
+    return Target(ask, task, known, column, name, input, own, rule, scale=scale, part=part)
 
 
 def _contrast(
@@ -226,7 +239,7 @@ def _callable_model(model: Any, task: str | None) -> Any:
     """Return a booster of XGBoost, LightGBM or CatBoost as if it were loaded from its file; others as they are.
 
     So a booster, its file and its classifier are explained alike: two columns for two classes. A pipeline of
-    Hugging Face's transformers becomes a classifier.
+    Hugging Face's transformers becomes a classifier, and a module of PyTorch a function of arrays.
     """
     kind = type(model).__module__.partition(".")[0], type(model).__name__
     if kind == ("xgboost", "Booster"):
@@ -237,11 +250,43 @@ def _callable_model(model: Any, task: str | None) -> Any:
         from anchorline.model.loaders.boosters import from_booster  # noqa: PLC0415  only where it is needed
 
         return from_booster(model)
+    if kind[0] == "onnxruntime" and kind[1] == "InferenceSession":
+        return _of_session(model)
     if kind == ("catboost", "CatBoost") and classes_of(model) and task != "number":  # its numbers are raw scores
         from catboost import to_classifier  # noqa: PLC0415  only where it is needed
 
         return to_classifier(model)
-    return LabelScores(model) if is_pipeline(model) else model
+    return adapted(model, task)
+
+
+def _of_session(session: Any) -> Any:
+    """Return the model that a session of onnxruntime runs, as if it were loaded from its file."""
+    from anchorline.model.loaders.onnx_file import load  # noqa: PLC0415  only where it is needed
+
+    content, path = getattr(session, "_model_bytes", None), getattr(session, "_model_path", None)
+    if not content and path:
+        with open(path, "rb") as file:
+            content = file.read()
+    if not content:
+        raise ParameterError(
+            "The InferenceSession does not tell which model it runs. Load the file instead: "
+            "`anchorline.model.loaders.load_model('model.onnx')`."
+        )
+    return load(str(path or "session"), "onnx", bytes(content), ())
+
+
+def _one_output(model: Any, output: Any) -> tuple[Any, Any, int | None]:
+    """Return the model of one of several outputs, which ``output`` numbers, what else is asked for, the number."""
+    n_outputs = count_outputs(owner_of(model))
+    if n_outputs == 1:
+        return model, output, None
+    is_number = isinstance(output, int | np.integer) and not isinstance(output, bool)
+    if owner_of(model) is not model or not is_number or not 0 <= output < n_outputs:
+        raise ParameterError(
+            f"The model has {n_outputs} outputs, but one is explained. Pass the fitted model, and type output=0, "
+            "the number of one of them, counted from 0."
+        )
+    return OneOutput(model, int(output)), None, int(output)
 
 
 def tells_labels_later(model: Any) -> bool:
@@ -280,6 +325,11 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
     if not callable(predict):
         if callable(model):
             return model, task
+        if type(model).__name__ == "LocalOutlierFactor":
+            raise ParameterError(
+                "A LocalOutlierFactor judges new rows only if it is made for them. Type "
+                "LocalOutlierFactor(novelty=True), and fit it again."
+            )
         load = f" Load a file first: `anchorline.model.loaders.load_model({str(model)!r})`."
         raise ParameterError(
             f"predict is a {type(model).__name__}, which is not callable. It must be a fitted estimator, or a "
@@ -289,9 +339,14 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
         return model.predict_proba, task
     if task is not None or classes_of(model) is not None:
         return predict, task or "label"
-    from sklearn.base import is_regressor  # noqa: PLC0415  heavy
+    from sklearn.base import is_clusterer, is_regressor  # noqa: PLC0415  heavy
 
     with contextlib.suppress(AttributeError, TypeError):  # raised if it is not an estimator at all
+        if is_clusterer(model):
+            raise ParameterError(
+                f"A {type(model).__name__} numbers clusters, which are no decisions. To explain why a row is in "
+                "its cluster, type task='label'."
+            )
         return predict, "number" if is_regressor(model) else None
     return predict, None
 
@@ -301,6 +356,8 @@ def wants_arrays(model: Any, input: str) -> bool:
     if input != "auto":
         return input == "array"
     estimator = owner_of(model)
+    if isinstance(estimator, TorchModel):
+        return True
     if type(estimator).__module__.startswith("catboost"):
         return False  # it keeps its names elsewhere and accepts every frame
     return hasattr(estimator, "n_features_in_") and not hasattr(estimator, "feature_names_in_")
@@ -315,7 +372,8 @@ class Difference(Asking):
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the difference of the two scores, (n,)."""
-        scores = np.asarray(self.ask(inputs), dtype=np.float64)
+        read = read_answer(self.ask(inputs))
+        scores = np.asarray(read.values if isinstance(read, NamedScores) else read, dtype=np.float64)
         if scores.ndim != 2 or scores.shape[1] <= max(self.first, self.second):
             raise PredictorOutputError(
                 f"The model returned an answer of shape {scores.shape}, but the difference of two class scores "
@@ -370,8 +428,8 @@ def _known_classes(ask: Any, task: str | None, classes: Any, given: bool) -> tup
     labels = _labels(classes)
     if any(isinstance(label, list | tuple | np.ndarray) for label in labels):
         raise ParameterError(
-            "The model has several outputs, but it must have one. Wrap the model in a function that returns one "
-            "of them."
+            "The classes are lists, as of a model of several outputs, but one is explained. Pass the fitted "
+            "model, and type output=0, the number of one of them."
         )
     if len(set(map(str, labels))) < len(labels):
         raise ParameterError(f"classes are {listed(labels)}, but all labels must differ.")
@@ -493,23 +551,28 @@ class ByPredict(Asking):
     predict: Callable[[Any], Any]
     classes: tuple[Any, ...] | None
 
-    def __call__(self, inputs: Any) -> np.ndarray:
+    def __call__(self, inputs: Any) -> np.ndarray | NamedScores:
         """Return the scores, and in the last column the number of the class that is named."""
-        scores = np.asarray(self.ask(inputs))
+        read = read_answer(self.ask(inputs))
+        names = read.names if isinstance(read, NamedScores) else None
+        scores = read.values if isinstance(read, NamedScores) else read
         if scores.ndim != 2 or scores.shape[1] < 2:
             return scores  # not scores of classes
-        return np.column_stack([scores, self._named(np.asarray(self.predict(inputs)), scores)])
+        named = self._named(np.asarray(self.predict(inputs)), scores, names)
+        both = np.column_stack([scores, named])
+        return both if names is None else NamedScores(both, names)
 
     def scores_only(self) -> Callable[[Any], Any]:
         """Return what answers the scores alone."""
         return self.ask
 
-    def _named(self, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    def _named(self, labels: np.ndarray, scores: np.ndarray, names: tuple[Any, ...] | None) -> np.ndarray:
         """Return the columns of the named classes; of the most probable ones if `predict` returns no labels."""
         labels = labels[:, 0] if labels.shape == (len(scores), 1) else labels
         if labels.shape != (len(scores),) or (labels.dtype.kind == "f" and (labels % 1).any()):
             return np.asarray(scores.argmax(axis=1))
-        known = tuple(range(scores.shape[1])) if self.classes is None else self.classes
+        known = tuple(range(scores.shape[1])) if self.classes is None and names is None else self.classes or names
+        assert known is not None
         columns = {label: j for j, label in enumerate(known)}
         named = [columns.get(label, -1) for label in labels.tolist()]
         if -1 in named:

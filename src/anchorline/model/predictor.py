@@ -7,17 +7,19 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
-from anchorline.model.outputs import Target, owner_of, plain_label, scores_only
+from anchorline.model.answers import NamedScores, read_answer
+from anchorline.model.outputs import Target, owner_of, place_of, plain_label, scores_only
 from anchorline.result.explanation import Choices, Output
 
 _WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
 BATCH_ROWS = 4096  # the most rows of one call; fixed, because a model's last bits may depend on the batch it sees
+_SIGNS = (-1, 0, 1)  # integers that a function returns for two classes; others may be numbers
 _ROUNDING = 1e-4  # probabilities that a model sums in float32 may be off by this much
 
 
@@ -34,14 +36,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Checked answers: (n,) numbers or labels, or (n, c) class scores with the number (n,) of the named class."""
+    """Checked answers: (n,) numbers or labels, or (n, c) class scores with the number (n,) of the named class.
+
+    ``classes`` are the labels of the columns if the answer itself names them, as a frame does.
+    """
 
     values: np.ndarray
     named: np.ndarray | None
+    classes: tuple[Any, ...] | None = None
 
     def part(self, rows: slice) -> "Scores":
         """Return the answers to some of the rows."""
-        return Scores(self.values[rows], None if self.named is None else self.named[rows])
+        return Scores(self.values[rows], None if self.named is None else self.named[rows], self.classes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +108,15 @@ class Questions:
         call, target = self.target.ask, self.target
         if target.asks_predict and self._rule is not None:
             call = scores_only(call)
-        answer = checked_answer(call, inputs, n_rows, target.task)
+        answer, classes, named = checked_answer(call, inputs, n_rows, target.task)
         if answer.ndim == 1:
             scores = Scores(answer, None)
         elif self._rule is not None:
-            scores = Scores(answer, self._rule.named(answer))
+            scores = Scores(answer, self._rule.named(answer), classes)
         elif target.rule is None:
-            scores = Scores(answer, answer.argmax(axis=1))
+            scores = Scores(answer, answer.argmax(axis=1) if named is None else named, classes)
         else:
-            scores = Scores(answer[:, :-1], answer[:, -1].astype(np.intp))
+            scores = Scores(answer[:, :-1], answer[:, -1].astype(np.intp), classes)
         n_columns = None if scores.values.ndim == 1 else scores.values.shape[1]
         if self.is_known and n_columns != self.n_columns:
             raise PredictorOutputError.wrong_shape(scores.values.shape, n_rows)
@@ -147,6 +153,8 @@ class Predictor:
     def open_with(self, scores: Scores) -> "Predictor":
         """Take the answer about the instance, which has one row; return the predictor itself."""
         self.is_open = True
+        if scores.classes is not None and self.target.classes is None:
+            self.target = _with_classes(self.target, scores.classes)
         answer, target = scores.values, self.target
         integers = target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
         self.is_label = target.task == "label" or _is_text(answer) or integers
@@ -170,7 +178,7 @@ class Predictor:
         """Return what answers mean for this instance; answers to other questions of the same model may be read."""
         if self.is_label:
             if self.target.task is None and not _is_text(scores.values):
-                other = scores.values[~np.isin(scores.values, (-1, 1))]
+                other = scores.values[~np.isin(scores.values, _SIGNS)]
                 if len(other):
                     raise PredictorOutputError(
                         f"The predictor returned the integer {self.label} for x, and {other[0]} elsewhere: "
@@ -269,7 +277,8 @@ class Predictor:
         labels = None if classes is None else tuple(plain_label(label) for label in classes)
         kind, decision, runner_up = "number", None, None
         if self.is_label:
-            kind, name, decision = "label", str(self.label), plain_label(self.label)
+            label = self._label_name()
+            kind, name, decision = "label", str(label), plain_label(label)
         elif self._threshold is not None:
             side = "at or above" if self.prediction >= self._threshold else "below"
             kind, decision = "threshold", f"{side} {self._threshold:g}"
@@ -295,6 +304,13 @@ class Predictor:
             choices=self._choices(),
         )
 
+    def _label_name(self) -> Any:
+        """Return the name of the label; an integer or boolean is the number of one of the classes given."""
+        classes, label = self.target.classes, self.label
+        if classes is None or not isinstance(label, int) or label in classes or not 0 <= label < len(classes):
+            return label
+        return classes[label]
+
     def _choices(self) -> Choices:
         """Return what makes the same explainer again; labels are found by their texts."""
         target = self.target
@@ -304,11 +320,12 @@ class Predictor:
         output: Any = target.name if target.column is None else target.column
         if target.column is not None and labels is not None:
             output = labels[target.column]
+        output = output if target.part is None else target.part
         return Choices(
             output=tuple(contrast["contrast"]) if contrast else output,
             output_scale=None if target.scale is None else "margin",
             task=None if contrast else target.task,
-            classes=labels,
+            classes=None if target.part is not None else labels,
             output_range=self._given_range,
             input=target.input,
         )
@@ -326,8 +343,22 @@ def split_unit(name: str) -> tuple[str, str]:
     return (text, unit) if name.endswith("]") and unit and "[" not in unit else (name, "")
 
 
-def checked_answer(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
-    """Return the model's checked answers to some rows; errors name the input and the answer."""
+def _with_classes(target: Target, classes: tuple[Any, ...]) -> Target:
+    """Return the target with the classes that an answer named, one of which may be the output."""
+    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in classes)
+    column = None if target.name is None or target.column is not None else place_of(target.name, labels)
+    if column is not None:
+        return replace(target, classes=labels, column=column, name=None)
+    return replace(target, classes=labels) if target.task is None else target
+
+
+def checked_answer(
+    model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None
+) -> tuple[np.ndarray, tuple[Any, ...] | None, np.ndarray | None]:
+    """Return the model's checked answers to some rows, the names of their columns, and the named classes.
+
+    Errors name the input and the answer.
+    """
     if isinstance(inputs, np.ndarray) and not inputs.flags.c_contiguous:
         inputs = inputs.copy(order="C")  # models expect rows in C order, whatever a space builds
     try:
@@ -336,7 +367,17 @@ def checked_answer(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: 
         raise  # a model of our own has already explained the error
     except Exception as error:
         raise PredictorError(failure_text(error, model, inputs, n_rows)) from error
-    return _as_numbers_or_labels(answer, inputs, n_rows, task)
+    if answer is None:
+        raise PredictorOutputError(
+            f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?"
+        )
+    try:
+        read = read_answer(answer)
+    except Exception as error:
+        raise PredictorOutputError(f"The predictor's answer cannot be read as an array: {error}") from error
+    if isinstance(read, NamedScores):
+        return _as_numbers_or_labels(read.values, inputs, n_rows, task), read.names, read.named
+    return _as_numbers_or_labels(read, inputs, n_rows, task), None, None
 
 
 def batches(n_rows: int, size: int = BATCH_ROWS) -> Iterator[tuple[int, int]]:
@@ -345,16 +386,8 @@ def batches(n_rows: int, size: int = BATCH_ROWS) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, n_rows)
 
 
-def _as_numbers_or_labels(answer: Any, inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
+def _as_numbers_or_labels(array: np.ndarray, inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
     """Return one finite number (or label) per row, or raise a `PredictorOutputError` that quotes the answer."""
-    if answer is None:
-        raise PredictorOutputError(
-            f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?"
-        )
-    try:
-        array = np.array(answer)  # a copy, because a model may answer in one buffer
-    except Exception as error:
-        raise PredictorOutputError(f"The predictor's answer cannot be read as an array: {error}") from error
     if array.shape == (n_rows, 1):
         array = array[:, 0]
     if array.shape != (n_rows,) and not (task != "label" and array.ndim == 2 and array.shape[0] == n_rows):
@@ -367,9 +400,9 @@ def _as_numbers_or_labels(answer: Any, inputs: Any, n_rows: int, task: str | Non
         return array
     if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
         raise PredictorOutputError.not_numbers(array)
-    if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
-        kind = "booleans" if array.dtype.kind == "b" else "integers"
-        raise PredictorOutputError(f"The predictor returned {kind} such as {array[0]}: {_WHICH_TASK}")
+    if array.ndim == 1 and array.dtype.kind in "iu" and task is None and not np.isin(array, _SIGNS).all():
+        other = array[~np.isin(array, _SIGNS)][0]
+        raise PredictorOutputError(f"The predictor returned integers such as {other}: {_WHICH_TASK}")
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
         raise PredictorOutputError(

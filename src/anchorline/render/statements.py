@@ -182,15 +182,15 @@ def shown(value: Any) -> str:
 
 
 def class_text(label: Any) -> str:
-    """Return the label of a class for readers; a number is called a class, and a mere sign is quoted.
+    """Return the label of a class for readers; a number or boolean is called a class, and a mere sign is quoted.
 
-    >>> class_text("declined"), class_text(1), class_text("-")
-    ('declined', 'class 1', '"-"')
+    >>> class_text("declined"), class_text(1), class_text(True), class_text("-")
+    ('declined', 'class 1', 'class True', '"-"')
     """
     text = shown(label)
     if not any(map(str.isalnum, text)):
         return f'"{text}"'
-    return f"class {text}" if _NUMBER.fullmatch(text) else text
+    return f"class {text}" if _NUMBER.fullmatch(text) or text in ("True", "False") else text
 
 
 def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: bool = False) -> str:

@@ -42,15 +42,16 @@ class TableAnswers:
     @classmethod
     def ask(cls, space: Space, target: Target) -> "TableAnswers | None":
         """Ask the model about the rows; None if the space has none."""
-        questions, values, named = Questions(target), list[np.ndarray](), list[np.ndarray]()
+        questions, values, named, classes = Questions(target), list[np.ndarray](), list[np.ndarray](), None
         for inputs, n_rows in space.examples():
             scores = questions.ask(inputs, n_rows)
             values.append(scores.values)
+            classes = scores.classes
             if scores.named is not None:
                 named.append(scores.named)
         if not values:
             return None
-        both = Scores(np.concatenate(values), np.concatenate(named) if named else None)
+        both = Scores(np.concatenate(values), np.concatenate(named) if named else None, classes)
         return cls(both, questions.n_answers)
 
     @cached_property
@@ -201,7 +202,7 @@ def _location(values: np.ndarray, kind: str) -> tuple[float, float]:
     return mean if abs(mean) > 1e-9 * deviation else 0.0, deviation
 
 
-def check_answers(model: Any, answers: TableAnswers) -> Iterator[Finding]:
+def check_answers(model: Any, answers: TableAnswers, *, are_numbers: bool = False) -> Iterator[Finding]:
     """Find answers to rows of the table that are all alike, or probabilities that are all 0 or 1."""
     values, named = answers.scores.values, answers.scores.named
     n_rows = len(values)
@@ -211,6 +212,8 @@ def check_answers(model: Any, answers: TableAnswers) -> Iterator[Finding]:
         if len({*values.tolist()}) == 1:
             text = f"The model's output is {values[0]} for all {n_rows:,} training rows that were asked about."
             yield Finding("constant", f"{text} {_ADVICE}")
+        return
+    if are_numbers:
         return
     if len(np.unique(named)) == 1:
         text = f"The model predicts the same class for all {n_rows:,} training rows that were asked about."

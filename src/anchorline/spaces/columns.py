@@ -3,12 +3,14 @@
 Internally, all columns except categories are float64: dates count microseconds, booleans are 0 and 1.
 """
 
+import datetime as dt
 import decimal
 import json
 import math
 import numbers
 import sys
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NamedTuple
@@ -17,10 +19,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorline.errors import ParameterError, listed
+from anchorline.errors import ParameterError, SetupWarning, listed
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
+_DATES = frozenset({"date", "datetime", "Period", "Timestamp"})  # the types of single dates
+_TEXTS = frozenset({"Interval", "Timedelta", "timedelta", "time"})  # read as categories, by their texts
 EXACT = 2.0**53  # at and above this, different whole numbers may be the same float
 MAX_DENSE_CELLS = 50_000_000  # cells of a sparse matrix that are expanded without asking: 400 MB of float64
 _MAX_WHOLE = 2.0**64  # above this, no column type holds whole numbers, and floats are written as 2e+20
@@ -179,21 +183,92 @@ def dense(table: Any, error: type[Exception]) -> Any:
     return table.toarray()
 
 
+def column_names(names: Iterable[Any]) -> list[str]:
+    """Return the names of columns as texts; columns that are merely counted are called x0, x1, ...
+
+    Examples
+    --------
+    >>> column_names([0, 1]), column_names(["age", 1]), column_names([("person", "age")])
+    (['x0', 'x1'], ['age', '1'], ['person_age'])
+    """
+    names = list(names)
+    if all(isinstance(name, int | np.integer) and name == j for j, name in enumerate(names)):
+        return [f"x{j}" for j in range(len(names))]
+    return ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
+
+
+def names_in(own: Iterable[str], names: Iterable[Any]) -> list[str]:
+    """Return given names of columns as a table with the names ``own`` has them: 0 may be its column x0."""
+    known = {*own}
+    texts = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
+    return [f"x{text}" if text not in known and f"x{text}" in known else text for text in texts]
+
+
+def array_of(given: Any) -> Any:
+    """Return a tensor, or an array whose mask hides some cells, as a plain array; any other object unchanged."""
+    if hasattr(given, "detach"):
+        return given.detach().cpu().numpy()
+    if isinstance(given, np.ma.MaskedArray):
+        is_masked = bool(np.ma.getmaskarray(given).any())
+        holes: Any = given.astype(float) if is_masked and given.dtype.kind in "fiub" else given.astype(object)
+        return holes.filled(np.nan) if is_masked else given.data
+    return given
+
+
+def _frame_of_records(X: Any) -> Any:
+    """Return a structured array, a list of dictionaries or a dictionary of columns as a pandas frame."""
+    is_records = isinstance(X, np.ndarray) and X.dtype.names is not None and X.ndim == 1
+    is_dicts = isinstance(X, list | tuple) and X and all(isinstance(row, Mapping) for row in X)
+    if not (is_records or is_dicts or isinstance(X, Mapping)):
+        return X
+    try:
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        return pd.DataFrame(X)
+    except (ImportError, ValueError) as error:
+        raise ParameterError(
+            f"The table is a {type(X).__name__} with names, which pandas cannot read as a frame ({error}). Pass a "
+            "pandas, Polars or Arrow frame, or a 2-D array and names=[...]."
+        ) from error
+
+
+def _collected(frame: nw.LazyFrame[Any], X: Any) -> nw.DataFrame[Any]:
+    """Return a lazy frame's rows in memory, with a note."""
+    own = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}".replace("_", "")
+    is_polars = frame.implementation.is_polars()
+    try:
+        found = frame.collect() if is_polars else frame.collect(backend="pandas")
+    except Exception as error:
+        raise ParameterError(
+            f"The table is a {own}, which could not be collected ({error}). Collect it first, e.g. by "
+            "`X.collect()` from Polars, `X.df()` from DuckDB or `X.compute()` from Dask."
+        ) from error
+    form = "Polars" if is_polars else "pandas"
+    warnings.warn(
+        SetupWarning(f"The {own} was collected: {len(found):,} rows in a {form} frame.", "collected"), stacklevel=2
+    )
+    return found
+
+
 def read_table(X: Any) -> tuple[Any, list[str] | None]:
     """Return a narwhals frame and its names, or a 2-D array and None; raise `ParameterError` for other objects."""
-    X = dense(X, ParameterError)
+    if type(X).__name__ == "Dataset" and hasattr(X, "to_dataframe"):
+        raise ParameterError(
+            "The table is an xarray.Dataset; it must be a pandas, Polars or Arrow frame, or a 2-D array. Type "
+            "`X.to_dataframe().reset_index()`, or only the columns that the model takes: "
+            "`X.to_dataframe()[['age', 'member']]`."
+        )
+    X = _frame_of_records(array_of(dense(X, ParameterError)))
     frame = to_narwhals(X, ParameterError)
+    if isinstance(frame, nw.LazyFrame):
+        frame = _collected(frame, X)
     if isinstance(frame, nw.DataFrame):
-        return frame, [str(name) for name in frame.columns]
-    if isinstance(frame, nw.LazyFrame) or hasattr(X, "columns"):  # an array would lose its column names
+        return frame, column_names(frame.columns)
+    if hasattr(X, "columns"):  # an array would lose its column names
         raise ParameterError(
             f"X is a {type(X).__module__}.{type(X).__name__}; it must be a pandas, Polars or Arrow frame, or a "
             "2-D array. Convert it, e.g. with `X.collect()` from Polars, `X.compute()` from dask, or "
             "`X.to_pandas()`."
-        )
-    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
-        raise ParameterError(
-            "X is a masked array; it must be an array without a mask. Type, say, `X.astype(float).filled(np.nan)`."
         )
     if isinstance(X, str | PathLike):
         path = str(X)
@@ -210,21 +285,26 @@ def read_table(X: Any) -> tuple[Any, list[str] | None]:
     # Lists of rows become object arrays, because NumPy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:
+        hint = " Reshape your data: type `X.reshape(1, -1)` for one row." if array.ndim == 1 else ""
         raise ParameterError(
             f"X is a {type(X).__name__} of shape {array.shape}; it must be a 2-D array, or a pandas, Polars or "
-            "Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row."
+            f"Arrow frame.{hint}"
         )
     return array, None
 
 
-def read_columns(table: Any, names: Sequence[str]) -> list[Column]:
-    """Read all columns of a table from `read_table` in one pass; access by position is slow on wide frames."""
+def read_columns(table: Any, names: Sequence[str], fixed: Collection[str] = ()) -> list[Column]:
+    """Read all columns of a table from `read_table` in one pass; access by position is slow on wide frames.
+
+    ``fixed`` columns may hold anything; what is neither a number nor a text is read as its `repr`.
+    """
     columns = table.T if isinstance(table, np.ndarray) else table.iter_columns()
-    return [read_values(column, name, ParameterError) for column, name in zip(columns, names, strict=True)]
+    pairs = zip(columns, names, strict=True)
+    return [read_values(column, name, None if name in fixed else ParameterError) for column, name in pairs]
 
 
-def read_values(values: Any, name: str, error: type[Exception]) -> Column:
-    """Read a single column, a 1-D array or a Series of any library."""
+def read_values(values: Any, name: str, error: type[Exception] | None) -> Column:
+    """Read a single column, a 1-D array or a Series of any library; with no ``error``, it may hold anything."""
     if isinstance(values, np.ndarray):
         if values.dtype.kind in "iufb":
             return _numeric(BOOLEAN if values.dtype.kind == "b" else NUMBER, values)
@@ -235,7 +315,7 @@ def read_values(values: Any, name: str, error: type[Exception]) -> Column:
     return _column_of_series(nw.from_native(values, series_only=True), name, error)
 
 
-def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception]) -> Column:
+def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception] | None) -> Column:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, _floats(series))
@@ -263,17 +343,23 @@ def _floats(series: nw.Series[Any]) -> ArrayLike:
         return [math.nan if value is None else float(value) for value in series.to_list()]
 
 
-def _column_of_objects(values: list[Any], name: str, error: type[Exception], declared: bool = False) -> Column:
-    """Read Python values: as numbers or booleans if all of them are, else as categories by their texts."""
+def _column_of_objects(
+    values: list[Any], name: str, error: type[Exception] | None, declared: bool = False
+) -> Column:
+    """Read Python values: as numbers, booleans or dates if all of them are, else as categories by their texts."""
     kinds = [kind_of(value) for value in values]
     missing = np.array([kind is None for kind in kinds], dtype=bool)
     present = {kind for kind in kinds if kind is not None}
+    if present and present <= _DATES and not declared:
+        ticks = [math.nan if gone else _ticks(v) for v, gone in zip(values, missing, strict=True)]
+        return _numeric(DATE, ticks)
     if not present <= {NUMBER, BOOLEAN, CATEGORY}:
-        are_dates = present <= {"date", "datetime", "Timestamp"}
-        form = "a column of dates, e.g. by pandas.to_datetime" if are_dates else "texts, e.g. by str"
+        if error is None:
+            shown = ["" if kind is None else opaque_text(v) for v, kind in zip(values, kinds, strict=True)]
+            return categories_of(shown, missing)
         raise error(
-            f"Column {name!r} holds {listed(sorted(present))}; it must hold numbers, booleans or texts, or be a "
-            f"column of dates. Convert its values to {form}, or remove it."
+            f"Column {name!r} holds {listed(sorted(present))}; it must hold numbers, booleans, texts or dates. "
+            f"Convert its values to texts, e.g. by str, or, if it need not change, type fixed=[{name!r}]."
         )
     try:
         if present in ({NUMBER}, {BOOLEAN}) and not declared:
@@ -281,7 +367,7 @@ def _column_of_objects(values: list[Any], name: str, error: type[Exception], dec
             return _numeric(present.pop(), floats)
         texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
     except OverflowError:
-        raise error(
+        raise (error or ParameterError)(
             f"Column {name!r} holds a number beyond 1e308; every number must fit into a float. Rescale it, or "
             "convert the column to texts."
         ) from None
@@ -307,8 +393,23 @@ def kind_of(value: Any) -> str | None:
         return BOOLEAN
     if isinstance(value, numbers.Real | decimal.Decimal):
         return None if value != value else NUMBER  # noqa: PLR0124  isnan fails for integers beyond 1e308
-    name = type(value).__name__
-    return None if name in ("NoneType", "NAType", "NaTType") else name  # pandas is not imported
+    name = type(value).__name__  # pandas is not imported
+    if name in _TEXTS:
+        return CATEGORY
+    return None if name in ("NoneType", "NAType", "NaTType") else name
+
+
+def opaque_text(value: Any) -> str:
+    """Return a text for a value that never changes, whatever it is."""
+    return value if isinstance(value, str) else repr(value)
+
+
+def _ticks(value: Any) -> float:
+    """Return a Python date as microseconds since 1970, in UTC; of a period, its start."""
+    value = getattr(value, "start_time", value)
+    if getattr(value, "tzinfo", None) is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    return float(np.datetime64(value, "us").astype(np.int64))
 
 
 def to_python(value: Any) -> Any:

@@ -66,6 +66,15 @@ def _in_order(target: np.ndarray, schema: Schema) -> np.ndarray:
 
 
 def _check_indicators(groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    if len(groups) > 1:
+        several = ", ".join(f"{name!r} ({len(members)} columns)" for name, members in groups.items())
+        yield Finding(
+            "indicators",
+            f"At most one indicator is 1 in every row of each of {several}, so that each seems to be one "
+            "attribute, but neighbors change the columns one by one. Type groups='auto'.",
+            tuple(itertools.chain(*groups.values())),
+        )
+        return
     for name, members in groups.items():
         yield Finding(
             "indicators",
@@ -104,13 +113,16 @@ def _is_id(name: str, column: Column) -> bool:
     if column.kind not in (NUMBER, CATEGORY) or column.missing.any():
         return False
     values = column.values
+    if column.kind == NUMBER:  # the cheap tests first, and few values before all
+        if not np.isfinite(values).all() or (values != np.floor(values)).any():
+            return False
+        has_no_gaps = bool(values.max() - values.min() == len(values) - 1)
+        return (has_no_gaps or _ID_NAME.search(name) is not None) and all(
+            len(np.unique(part)) == len(part) for part in (values[:1000], values)
+        )
     if any(len(set(part.tolist())) < len(part) for part in (values[:1000], values)):  # first a cheap look
         return False
-    if column.kind == CATEGORY:
-        return max(_share_matching(pattern, values.tolist()) for pattern in (_NUMBER_TEXT, _DATE_TEXT)) < 0.5
-    if not np.isfinite(values).all() or (values != np.floor(values)).any():
-        return False
-    return bool(values.max() - values.min() == len(values) - 1 or _ID_NAME.search(name))
+    return max(_share_matching(pattern, values.tolist()) for pattern in (_NUMBER_TEXT, _DATE_TEXT)) < 0.5
 
 
 def _check_type(name: str, column: Column) -> Iterator[Finding]:

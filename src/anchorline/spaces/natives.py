@@ -208,7 +208,9 @@ class PandasNatives(Natives):
             return _numpy_value(value, dtype)
         if isinstance(dtype, pd.ArrowDtype):
             return pd.arrays.ArrowExtensionArray(_arrow_value(value, dtype.pyarrow_dtype))
-        if isinstance(value, np.datetime64):
+        if isinstance(value, np.datetime64) and isinstance(dtype, pd.PeriodDtype):
+            value = pd.Period(pd.Timestamp(value), freq=dtype.freq)
+        elif isinstance(value, np.datetime64):
             value = pd.Timestamp(_cast_date(value, f"M8[{dtype.unit}]"), tz="UTC")
         return _array_of(pd.Series([value], dtype=dtype))
 
@@ -352,6 +354,10 @@ def _numpy_value(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
         raise TypeError(f"{dtype} has no missing values")
     if dtype.kind == "M" and value is not None:
         value = _cast_date(value, dtype)
+    if dtype.kind == "O":  # a list is one value
+        held = np.empty(1, dtype=object)
+        held[0] = value
+        return held
     with np.errstate(over="ignore"):
         return np.array([value], dtype=None if dtype.kind in "US" else dtype)
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from anchorline.spaces.columns import (
     EXACT,
     NUMBER,
     Column,
+    array_of,
     categories_of,
     dense,
     identities_of,
@@ -33,6 +34,8 @@ from anchorline.spaces.columns import (
     kind_of,
     level_of,
     level_text,
+    names_in,
+    opaque_text,
     read_columns,
     read_table,
     read_values,
@@ -64,6 +67,7 @@ class ColumnType:
     days: bool = False
     ambiguous: bool = False
     decimal: bool = False
+    opaque: bool = False
 
     @classmethod
     def of(cls, dtype: Any, natives: Natives, j: int) -> "ColumnType":
@@ -97,8 +101,11 @@ class Schema:
     positions: np.ndarray
 
     @classmethod
-    def of(cls, frame: Any, names: Sequence[str] | None) -> "Schema":
-        """Read a training table; raise `ParameterError` if it cannot be used. All its values are copied."""
+    def of(cls, frame: Any, names: Sequence[str] | None, fixed: Collection[str] = ()) -> "Schema":
+        """Read a training table; raise `ParameterError` if it cannot be used. All its values are copied.
+
+        ``fixed`` columns may hold anything.
+        """
         table, own_names = read_table(frame)
         natives = natives_of(table if isinstance(table, np.ndarray) else table.to_native())
         if natives is None:
@@ -110,18 +117,22 @@ class Schema:
             raise ParameterError(
                 f"The table has shape {table.shape}; it must have at least one row and one column."
             )
-        column_names = _checked_names(names, own_names, table.shape[1])
-        columns = read_columns(table, column_names)
+        checked_names = _checked_names(names, own_names, table.shape[1])
+        columns = read_columns(table, checked_names, fixed)
         if isinstance(table, np.ndarray):
             kind = table.dtype.kind
             types = [ColumnType(whole=kind in "iu", ambiguous=kind == "O")] * table.shape[1]
         else:
             types = [ColumnType.of(dtype, natives, j) for j, dtype in enumerate(table.schema.values())]
+        opaque = [
+            name in fixed and column.kind == CATEGORY for name, column in zip(checked_names, columns, strict=True)
+        ]
+        types = [replace(kind, opaque=True) if held else kind for kind, held in zip(types, opaque, strict=True)]
         del table  # freed while the rows are sorted
         natives, columns, order = _in_canonical_order(natives, columns, types)
         positions = np.empty_like(order)
         positions[order] = np.arange(len(order))
-        return cls(tuple(column_names), tuple(columns), natives, tuple(types), positions)
+        return cls(tuple(checked_names), tuple(columns), natives, tuple(types), positions)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "fields"}
@@ -137,35 +148,48 @@ class Schema:
         parts = zip(self.names, self.columns, self.types, strict=True)
         return tuple(Field(j, name, column, kind, self.natives) for j, (name, column, kind) in enumerate(parts))
 
-    def read(self, instance: Any) -> tuple[tuple[Any, ...], tuple[Column, ...]]:
-        """Return the row's native and read columns of one value each; raise `InstanceError` if it is not a row."""
+    def read(self, instance: Any, optional: Collection[str] = ()) -> tuple[tuple[Any, ...], tuple[Column, ...]]:
+        """Return the row's native and read columns of one value each; raise `InstanceError` if it is not a row.
+
+        A row may lack the ``optional`` columns, which the model never receives.
+        """
         if isinstance(instance, int | np.integer) and not isinstance(instance, bool):
             if not -self.n_rows <= instance < self.n_rows:
                 raise InstanceError(f"Row {instance} does not exist; the table has rows 0 to {self.n_rows - 1}.")
             at = int(self.positions[instance])
             return self.natives.row(at), tuple(column.at(at) for column in self.columns)
-        natives = tuple(map(Field.cast, self.fields, self._values(instance)))
+        natives = tuple(map(Field.cast, self.fields, self._values(instance, optional)))
         return natives, tuple(map(Field.reading, self.fields, natives))
 
-    def _values(self, instance: Any) -> list[Any]:
-        """Return the row's values in the order of the columns."""
-        given = _as_mapping(instance)
+    def _values(self, instance: Any, optional: Collection[str]) -> list[Any]:
+        """Return the row's values in the order of the columns; what it may lack is that of a training row."""
+        given = _as_mapping(instance, self.names)
         if given is None:
             values = _as_sequence(instance)
+            needed = [name for name in self.names if name not in optional]
+            if len(values) == len(needed) < len(self.names):
+                return self._values(dict(zip(needed, values, strict=True)), optional)
             if len(values) != len(self.names):
                 raise InstanceError(
                     f"The row has {len(values)} values; it must have {len(self.names)}, in this order: "
                     f"{listed(self.names)}. You can also pass a dict: {{{self.names[0]!r}: ...}}."
                 )
             return values
-        missing = [name for name in self.names if name not in given]
+        lacking = [name for name in self.names if name not in given]
+        missing = [name for name in lacking if name not in optional]
+        given |= {
+            name: self.natives.pick(self.names.index(name), np.zeros(1, dtype=np.intp))[0] for name in lacking
+        }
         if missing:
+            given = {name: value for name, value in given.items() if name not in lacking}
             similar = _similar(missing[0], given.keys() - {*self.names}, 1)
             hint = f" Should {similar[0]!r} be {missing[0]!r}?" if similar else ""
             raise InstanceError(
                 f"The row lacks {listed(missing)}; it has {listed(given)}.{hint} "
                 "Pass every column of the training table, with None for missing values."
             )
+        first = np.zeros(1, dtype=np.intp)
+        given |= {name: self.natives.pick(self.names.index(name), first)[0] for name in lacking}
         return [given[name] for name in self.names]
 
     def read_part(self, part: Any) -> tuple[Natives, tuple[Column, ...]] | None:
@@ -177,7 +201,7 @@ class Schema:
         if isinstance(part, np.ndarray) and part.ndim == 2 and part.shape[1] == len(self.names):
             given = list(part.T)
         elif isinstance(part, nw.DataFrame):
-            by_name = {str(column.name): column for column in part.iter_columns()}
+            by_name = dict(zip(names_in(self.names, part.columns), part.iter_columns(), strict=True))
             if len(by_name) < part.shape[1] or not {*self.names} <= {*by_name}:
                 return None
             given = [by_name[name] for name in self.names]
@@ -209,6 +233,8 @@ class Field:
 
     def cast(self, value: Any) -> Any:
         """Return a native column of one value, in the training column's type."""
+        if self.column_type.opaque:
+            return self._opaque(value)
         value, kind = to_python(value), self.column.kind
         if np.isnat(value) if isinstance(value, np.datetime64) else kind_of(value) is None:
             return self._missing(value)
@@ -216,7 +242,10 @@ class Field:
             if kind == CATEGORY:
                 return self._level(value)
             if kind == DATE:
-                return self.natives.from_value(self.j, _date(value, self.column_type))
+                moment = _date(value, self.column_type)
+                if self.column_type.ambiguous:
+                    return self._date_object(value, moment)
+                return self.natives.from_value(self.j, moment)
             if kind == BOOLEAN and not isinstance(value, bool) and value not in (0, 1):
                 raise InstanceError(
                     f"{value!r} is neither true nor false; in the training table this column holds booleans."
@@ -229,6 +258,24 @@ class Field:
             raise InstanceError(
                 f"Column {self.name!r} is {value!r}; it must hold {kind}, as in the training table ({error})."
             ) from error
+
+    def _opaque(self, value: Any) -> Any:
+        """Return a value of a column that never changes: a training value with the same text, else as it is."""
+        known = self._known(opaque_text(to_python(value)), value)
+        return self.natives.from_value(self.j, value) if known is None else known
+
+    def _date_object(self, value: Any, moment: np.datetime64) -> Any:
+        """Return a date of a column of Python objects, in the type of the training values."""
+        known = self._known(float(moment.astype("M8[us]").astype(np.int64)), value)
+        if known is not None:
+            return known
+        sample = self.natives.pick(self.j, np.flatnonzero(~self.column.missing)[:1])[0]
+        own = moment.astype("M8[us]").item()
+        if hasattr(sample, "start_time"):  # a period of pandas
+            return self.natives.from_value(self.j, type(sample)(own, freq=sample.freq))
+        if not isinstance(sample, dt.datetime):
+            return self.natives.from_value(self.j, own.date())
+        return self.natives.from_value(self.j, type(sample).fromisoformat(own.isoformat()))
 
     def _missing(self, value: Any) -> Any:
         """Return a missing value in the form that the training column uses."""
@@ -252,6 +299,10 @@ class Field:
         known = self._known(text, value)
         if known is not None:
             return known
+        if kind == CATEGORY and not isinstance(value, str) and self._has_only_texts:
+            raise InstanceError(
+                f"{value!r} is a {type(value).__name__}; it must be a text, or a number or boolean."
+            )
         if categories is None:
             as_given = self.column_type.ambiguous and not self._has_only_texts
             return self.natives.from_value(self.j, value if as_given else text)
@@ -312,12 +363,14 @@ class Field:
     def _has_only_texts(self) -> bool:
         """Whether all values are texts; if so, a new value must be a text as well."""
         column = self.natives.pick(self.j, np.flatnonzero(~self.column.missing))
-        return all(isinstance(value, str) for value in column)
+        return all(isinstance(to_python(value), str) for value in column)
 
     def reading(self, native: Any) -> Column:
         """Read a native column of one value in the way its training column was read."""
         own, value = self.column.kind, to_python(native[0])
         kind = kind_of(value)
+        if self.column_type.opaque and kind not in (NUMBER, BOOLEAN, CATEGORY, None):
+            return Column(CATEGORY, np.array([opaque_text(value)], dtype=object), np.zeros(1, dtype=bool))
         if own == CATEGORY:
             text = "" if kind is None else level_of(value, kind)
             return Column(CATEGORY, np.array([text], dtype=object), np.array([kind is None]))
@@ -423,14 +476,14 @@ def _checked_names(names: Sequence[str] | None, own: list[str] | None, n_columns
         raise ParameterError(
             f"names has {len(given)} entries, but {reason}. Omit names, or name every column of an array."
         )
-    column_names = own or given or [f"x{j}" for j in range(n_columns)]
-    if len(set(column_names)) < len(column_names):
-        raise ParameterError(f"Column names must differ, but they are {listed(column_names)}. Rename one column.")
-    return column_names
+    checked = own or given or [f"x{j}" for j in range(n_columns)]
+    if len(set(checked)) < len(checked):
+        raise ParameterError(f"Column names must differ, but they are {listed(checked)}. Rename one column.")
+    return checked
 
 
-def _as_mapping(instance: Any) -> dict[str, Any] | None:
-    """Return names and values of a dict, a pandas Series or a frame of one row; None for a plain sequence."""
+def _as_mapping(instance: Any, own: Sequence[str]) -> dict[str, Any] | None:
+    """Return the names in the table and values of a dict, a Series or a frame of one row; None for a sequence."""
     if is_sparse(instance):  # some sparse matrices are mappings of positions
         return None
     frame = to_narwhals(instance, InstanceError, eager_only=True)
@@ -440,9 +493,13 @@ def _as_mapping(instance: Any) -> dict[str, Any] | None:
             raise InstanceError(
                 f"The frame has {len(frame)} rows; it must have one. Type, say, `frame[:1]`.{many}"
             )
-        pairs = [(str(column.name), row_values(column)[0]) for column in frame.iter_columns()]
+        names = names_in(own, frame.columns)
+        pairs = list(zip(names, (row_values(column)[0] for column in frame.iter_columns()), strict=True))
+    elif isinstance(instance, np.void) and instance.dtype.names is not None:  # a row of a structured array
+        pairs = [(name, instance[name]) for name in instance.dtype.names]
     elif isinstance(instance, Mapping) or (hasattr(instance, "index") and hasattr(instance, "items")):
-        pairs = [(str(name), value) for name, value in instance.items()]
+        items = list(instance.items())
+        pairs = list(zip(names_in(own, [name for name, _ in items]), (value for _, value in items), strict=True))
     else:
         return None
     values = dict(pairs)
@@ -455,6 +512,7 @@ def _as_mapping(instance: Any) -> dict[str, Any] | None:
 
 
 def _as_sequence(instance: Any) -> list[Any]:
+    instance = array_of(instance)
     if isinstance(instance, np.ndarray) or is_sparse(instance):
         if instance.ndim != 1 and not (instance.ndim == 2 and instance.shape[0] == 1):
             many = " To explain all rows, type `explainer.explain_many(rows)`." if instance.ndim == 2 else ""
@@ -519,6 +577,7 @@ def read_date(value: Any) -> tuple[np.datetime64, bool] | None:
     """Return the moment of a date or its text in UTC, and whether it has a time zone; None if it is not a date."""
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else (value, False)
+    value = getattr(value, "start_time", value)  # of a period of pandas
     # Of pandas dates and of texts; Python dates have microseconds only.
     nanoseconds = getattr(value, "nanosecond", 0)
     if isinstance(value, str):

@@ -27,6 +27,7 @@ from anchorline.spaces.columns import (
     identity_for_model,
     kind_of,
     level_of,
+    names_in,
     to_python,
 )
 from anchorline.spaces.findings import check_table
@@ -124,9 +125,14 @@ class Table(Space):
         valid: Callable[[Any], Any] | None = None,
     ) -> None:
         check_law(neighbors, valid)
-        self.schema = schema = Schema.of(frame, names)
+        held = (
+            ()
+            if fixed is None or isinstance(fixed, str) or not isinstance(fixed, Iterable)
+            else [*map(str, fixed)]
+        )
+        self.schema = schema = Schema.of(frame, names, held)
         self.names, self.neighbors, self.valid = schema.names, neighbors, valid
-        self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
+        self.fixed = tuple(checked_columns(held or fixed, self.names, "fixed"))
         self.groups = checked_groups(groups or {}, schema, self.fixed)
         labels = checked_labels(categorical, schema)
         edges = checked_cuts(cuts, schema, self.fixed, labels)
@@ -283,7 +289,7 @@ class Table(Space):
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
-        return TableNeighborhood(self, *self.schema.read(instance))
+        return TableNeighborhood(self, *self.schema.read(instance, self._ignored))
 
     def rows(self, part: Any) -> "TableRows | None":
         """Read a part of a frame (narwhals) or of a 2-D array at once; None if it has other columns."""
@@ -709,7 +715,7 @@ def checked_columns(given: Iterable[str] | None, names: Sequence[str], option: s
     given = () if given is None else given
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ParameterError(f"{option} is {given!r}; it must be a list of columns. Type {option}=[{given!r}].")
-    chosen = [str(name) for name in given]
+    chosen = names_in(names, given)
     columns = {*names}
     unknown = [name for name in chosen if name not in columns]
     if unknown:

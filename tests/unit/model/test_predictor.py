@@ -199,9 +199,7 @@ def test_signs_are_labels_without_asking():
     "answer",
     [
         lambda z: np.full(len(z), 3),
-        lambda z: np.zeros(len(z), dtype=np.uint8),
-        lambda z: z[:, 0] < 0,
-        lambda z: [0] * len(z),
+        lambda z: np.full(len(z), 2, dtype=np.uint8),
         later(lambda z: np.ones(1, dtype=int), lambda z: np.arange(len(z))),
         later(lambda z: [1], lambda z: [1, 0.3, 1, 1, 1]),
     ],
@@ -281,7 +279,7 @@ BAD_ANSWERS = {
     "-inf": (lambda z: np.full(len(z), -np.inf), ["-inf", "6 of 6 rows", "finite"]),
     "ragged": (lambda z: [[0.5], [0.5, 0.5]] * (len(z) // 2), ["array"]),
     "a generator": (lambda z: (0.5 for _ in z), ["()", "(6,)"]),
-    "a dict": (lambda z: {"p": np.zeros(len(z))}, ["()", "(6,)"]),
+    "a dict": (lambda z: {"p": np.zeros(3)}, ["(3, 1)", "(6,)"]),
 }
 
 
