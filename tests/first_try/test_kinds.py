@@ -1,6 +1,5 @@
 """Every kind of model and table with the default call: it explains without a warning, with the right names."""
 
-import importlib
 import re
 import warnings
 
@@ -42,7 +41,3 @@ def test_first_try(one: Kind) -> None:
         assert e.output.kind == "number"
     if given.columns is not None:
         assert {fact.attribute for fact in e.facts} <= {*given.columns}, text
-
-
-def test_imports() -> None:
-    assert importlib.import_module("tests.first_try.kinds").KINDS

@@ -344,7 +344,7 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
     with contextlib.suppress(AttributeError, TypeError):  # raised if it is not an estimator at all
         if is_clusterer(model):
             raise ParameterError(
-                f"A {type(model).__name__} numbers clusters, which are no decisions. To explain why a row is in "
+                f"A {type(model).__name__} numbers clusters, which are not decisions. To explain why a row is in "
                 "its cluster, type task='label'."
             )
         return predict, "number" if is_regressor(model) else None
