@@ -129,8 +129,11 @@ def test_a_bad_question_is_named(arguments, words):
 
 def test_several_outputs_are_named():
     model = RandomForestClassifier(2).fit(ROWS, np.c_[ROWS[:, 0] > 3, ROWS[:, 1] > 3])
-    with pytest.raises(ParameterError, match="several outputs, but it must have one"):
+    with pytest.raises(ParameterError, match=r"2 outputs, but one is explained.* type output=0"):
         resolve(model)
+    second = resolve(model, output=1)
+    assert (second.classes, second.part) == ((False, True), 1)
+    assert np.array_equal(second.ask(ROWS)[:, :2], model.predict_proba(ROWS)[1])  # then the named class
 
 
 # --- arrays ----------------------------------------------------------------------------------------------
