@@ -23,9 +23,10 @@ class NamedScores:
     named: np.ndarray | None = None
 
 
-def read_answer(answer: Any) -> np.ndarray | NamedScores:
+def read_answer(answer: Any, classes: Sequence[Any] | None = None) -> np.ndarray | NamedScores:
     """Return a model's answer as an array; a frame, a dictionary of columns or one per row keeps its names.
 
+    Lists of labels with scores, as pipelines answer them, become scores in the order of ``classes``.
     Tensors may require gradients or be on another device. Of a frame whose first column is called "predict", as
     H2O answers, the other columns are the scores. The array is a copy, because a model may answer in one buffer.
 
@@ -36,6 +37,12 @@ def read_answer(answer: Any) -> np.ndarray | NamedScores:
     """
     if isinstance(answer, NamedScores):
         return answer
+    scores, labels = read_label_scores(answer, classes)
+    return _read_columns(scores) if labels is None else NamedScores(scores, labels)
+
+
+def _read_columns(answer: Any) -> np.ndarray | NamedScores:
+    """Return an array, or the columns of a frame or of dictionaries with their names."""
     columns = None
     if isinstance(answer, Mapping):
         columns = dict(answer)
@@ -194,6 +201,9 @@ def needs_constant(model: Any) -> bool:
     return is_own and "const" in (getattr(inner, "exog_names", None) or ())
 
 
+_BATCH_SIZE = 32  # inputs that a pipeline without a size of its own gives its model at once
+
+
 class LabelScores:
     """A pipeline that answers every input with dictionaries of a label and its score, as a classifier.
 
@@ -229,7 +239,10 @@ class LabelScores:
         except (TypeError, ValueError):
             parameters = []
         takes_top_k = any(one.name == "top_k" or one.kind is one.VAR_KEYWORD for one in parameters)
-        self._options = {"top_k": None} if takes_top_k else {}
+        self._options: dict[str, Any] = {"top_k": None} if takes_top_k else {}
+        can_pad = getattr(getattr(pipeline, "tokenizer", None), "pad_token", None) is not None
+        if is_pipeline(pipeline) and can_pad and getattr(pipeline, "_batch_size", None) is None:
+            self._options["batch_size"] = _BATCH_SIZE
 
     def __call__(self, inputs: Sequence[Any]) -> np.ndarray:
         """Return the scores of all labels, (n, classes)."""
@@ -246,6 +259,42 @@ class LabelScores:
                 f"The pipeline answered {answer!r:.120}; it must return a label and a score for each of "
                 f"{self.classes_!r:.120}. Create the pipeline with top_k=None, or pass all its labels as classes."
             ) from None
+
+
+def read_label_scores(answer: Any, classes: Sequence[Any] | None = None) -> tuple[Any, tuple[str, ...] | None]:
+    """Return class scores (n, c) and the classes if each answer lists labels with their scores.
+
+    Labels alone are returned if each answer is the best label with its score, because the scores of the others are
+    not known then. Any other answer is returned as it is. The columns are ``classes``, or the sorted labels.
+
+    Examples
+    --------
+    >>> good, bad = {"label": "good", "score": 0.75}, {"label": "bad", "score": 0.25}
+    >>> read_label_scores([[good, bad]])
+    (array([[0.25, 0.75]]), ('bad', 'good'))
+    >>> read_label_scores([good, [bad]])[0]
+    array(['good', 'bad'], dtype='<U4')
+    """
+    entries = answer.tolist() if isinstance(answer, np.ndarray) and answer.dtype == object else answer
+    if not isinstance(entries, list | tuple) or not entries:
+        return answer, None
+    lists = [[each] if isinstance(each, Mapping) else each for each in entries]
+    if not all(isinstance(each, list) and each and all(_is_label_score(one) for one in each) for each in lists):
+        return answer, None
+    if all(len(each) == 1 for each in lists):
+        return np.array([str(each[0]["label"]) for each in lists]), None
+    names = tuple(map(str, classes)) if classes is not None else tuple(sorted(str(e["label"]) for e in lists[0]))
+    scores = [{str(one["label"]): float(one["score"]) for one in each} for each in lists]
+    if any({*each} != {*names} for each in scores):
+        raise PredictorOutputError(
+            f"The model answered {lists[0]!r:.120}; each answer must have a score for each of "
+            f"{list(names)!r:.120}. Type `lambda texts: pipeline(texts, top_k=None)` if it is a pipeline."
+        )
+    return np.array([[each[name] for name in names] for each in scores]), names
+
+
+def _is_label_score(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and "label" in entry and "score" in entry
 
 
 def labels_of(pipeline: Any) -> list[str] | None:

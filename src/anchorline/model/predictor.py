@@ -6,7 +6,7 @@ import re
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,7 +108,7 @@ class Questions:
         call, target = self.target.ask, self.target
         if target.asks_predict and self._rule is not None:
             call = scores_only(call)
-        answer, classes, named = checked_answer(call, inputs, n_rows, target.task)
+        answer, classes, named = checked_answer(call, inputs, n_rows, target.task, target.classes)
         if answer.ndim == 1:
             scores = Scores(answer, None)
         elif self._rule is not None:
@@ -353,7 +353,7 @@ def _with_classes(target: Target, classes: tuple[Any, ...]) -> Target:
 
 
 def checked_answer(
-    model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None
+    model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None, classes: Sequence[Any] | None = None
 ) -> tuple[np.ndarray, tuple[Any, ...] | None, np.ndarray | None]:
     """Return the model's checked answers to some rows, the names of their columns, and the named classes.
 
@@ -372,7 +372,9 @@ def checked_answer(
             f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?"
         )
     try:
-        read = read_answer(answer)
+        read = read_answer(answer, classes)
+    except PredictorOutputError:
+        raise
     except Exception as error:
         raise PredictorOutputError(f"The predictor's answer cannot be read as an array: {error}") from error
     if isinstance(read, NamedScores):

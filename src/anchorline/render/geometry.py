@@ -203,6 +203,7 @@ def curve_of(explanation: Result) -> Curve | None:
         return None
     values = np.array(explanation.instance, dtype=np.float64)
     values = values[:, None] if values.ndim == 1 else values
+    values = values.T if explanation.space.get("channels") == "first" else values
     points = np.arange(len(values))
     if len(values) > _MOST_POINTS:
         parts = np.array_split(points, _MOST_POINTS // 2)

@@ -25,7 +25,7 @@ from anchorline.errors import (
     names_similar_keywords,
 )
 from anchorline.facts import Fact
-from anchorline.spaces.base import Space, TwoValued, name_of
+from anchorline.spaces.base import Neighborhood, Space, TwoValued, name_of
 
 MAX_REGIONS = 4000  # an explanation of more says little, and takes gigabytes
 _CALL_BYTES = 2**26  # of the inputs of one model call
@@ -36,7 +36,7 @@ class RegionsNeighborhood(TwoValued):
 
     ``values`` and ``hidden`` have the same shape and type. ``labels`` are the numbers of the regions, from 0 on,
     and have the leading axes of ``values``. ``shown`` is what a reader sees of each region. With ``flat``, the
-    model receives every array as one row.
+    model receives every array as one row; with ``turned``, its two axes are swapped.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class RegionsNeighborhood(TwoValued):
         key: bytes,
         record: list[Any],
         flat: bool = False,
+        turned: bool = False,
     ) -> None:
         if len(names) > MAX_REGIONS:
             raise InstanceError(
@@ -57,6 +58,7 @@ class RegionsNeighborhood(TwoValued):
             )
         self.values, self.hidden, self.labels, self.names = values, hidden, labels, tuple(names)
         self._shown, self._key, self._record, self._flat = tuple(shown), key, record, flat
+        self.is_turned = turned
 
     def fact(self, candidate: int) -> Fact:
         """Return that a region is visible."""
@@ -108,6 +110,8 @@ class RegionsNeighborhood(TwoValued):
         return labels, lengths * (self.values.size // self.labels.size)
 
     def _shaped(self, arrays: np.ndarray) -> np.ndarray:
+        if self.is_turned:
+            return np.ascontiguousarray(arrays.swapaxes(1, 2))
         return arrays.reshape(len(arrays), -1) if self._flat else arrays
 
 
@@ -504,7 +508,7 @@ def _in_reading_order(labels: np.ndarray) -> np.ndarray:
 
 # ---- signals
 
-_OF_SIGNALS = "it must be numbers of shape (time,) or (time, channels). Type np.asarray(series)."
+_OF_SIGNALS = "it must be numbers of shape (time,), (time, channels) or (channels, time). Type np.asarray(series)."
 
 
 class Signal(Space):
@@ -518,6 +522,9 @@ class Signal(Space):
     hidden
         What takes the place of a hidden stretch: its "mean", the straight line between its ends ("interpolate"),
         or a number.
+    channels
+        "last" for signals of shape (time, channels), "first" for (channels, time), which the model receives in the
+        same shape. "auto" reads (1, time) as one channel, and asks if there would be more channels than points.
 
     Examples
     --------
@@ -532,7 +539,10 @@ class Signal(Space):
 
     @names_similar_keywords("Signal")
     def __init__(
-        self, segments: int | np.ndarray | Callable[[np.ndarray], Any] = 20, hidden: str | float = "mean"
+        self,
+        segments: int | np.ndarray | Callable[[np.ndarray], Any] = 20,
+        hidden: Literal["mean", "interpolate"] | float = "mean",
+        channels: Literal["auto", "first", "last"] = "auto",
     ) -> None:
         is_number = isinstance(segments, int | np.integer) and not isinstance(segments, bool)
         given: Any = segments
@@ -543,7 +553,9 @@ class Signal(Space):
             )
         if hidden not in ("mean", "interpolate") and not isinstance(hidden, int | float | np.number):
             raise ParameterError(f"hidden is {hidden!r:.60}, but it must be 'mean', 'interpolate' or a number.")
-        self.segments, self.hidden = segments, hidden
+        if channels not in ("auto", "first", "last"):
+            raise ParameterError(f"channels is {channels!r}, but it must be 'auto', 'first' or 'last'.")
+        self.segments, self.hidden, self.channels = segments, hidden, channels
 
     @property
     def fingerprint(self) -> str:
@@ -552,13 +564,16 @@ class Signal(Space):
         segments = (
             name_of(given) if callable(given) else given.tolist() if isinstance(given, np.ndarray) else given
         )
-        return "signal:" + hashlib.sha256(repr((segments, self.hidden)).encode()).hexdigest()
+        parts = (segments, self.hidden) + (("first",) if self.channels == "first" else ())
+        return "signal:" + hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def at(self, instance: Any) -> RegionsNeighborhood:
         """Return the neighborhood of a signal, given as an array or as the list that an explanation records."""
         signal = numeric_array(instance, "signal", _OF_SIGNALS).astype(np.float64)
         if signal.ndim not in (1, 2):
             raise InstanceError(f"The signal has shape {signal.shape}; {_OF_SIGNALS}")
+        record, turned = signal.tolist(), self._has_channels_first(signal)
+        signal = np.ascontiguousarray(signal.T) if turned else signal
         labels = self._labels(signal)
         ends = [np.flatnonzero(labels == j)[[0, -1]].tolist() for j in range(int(labels.max()) + 1)]
         names = [f"points {first} to {last}" for first, last in ends]
@@ -567,7 +582,23 @@ class Signal(Space):
             + hashlib.sha256(signal.astype("<f8").tobytes() + repr((signal.shape, ends)).encode()).digest()
         )
         hidden = self._hidden(signal, labels)
-        return RegionsNeighborhood(signal, hidden, labels, names, names, key, signal.tolist())
+        return RegionsNeighborhood(signal, hidden, labels, names, names, key, record, turned=turned)
+
+    def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
+        """Return what an explanation records; for (channels, time), that the channels come first."""
+        assert isinstance(neighborhood, RegionsNeighborhood)
+        return super().describe(neighborhood) | ({"channels": "first"} if neighborhood.is_turned else {})
+
+    def _has_channels_first(self, signal: np.ndarray) -> bool:
+        if signal.ndim == 1 or self.channels != "auto":
+            return signal.ndim == 2 and self.channels == "first"
+        first, last = signal.shape
+        if 1 < first < last:
+            raise InstanceError(
+                f"The signal has shape {signal.shape}: {first} points of {last} channels, or {last} points of "
+                f"{first} channels? Type al.Signal(channels='last') or al.Signal(channels='first')."
+            )
+        return first < last
 
     def instances(self, signals: Any) -> Sequence[Any]:
         """Return the signals of a list or of an array (n, time[, channels]), for `Explainer.explain_many`."""

@@ -62,3 +62,47 @@ def test_an_error_of_the_pipeline_is_reported_with_its_input():
 def test_columns_follow_the_numbers_of_the_labels():
     assert LabelScores(Pipeline()).classes_ == ["NEGATIVE", "POSITIVE"]
     assert np.asarray(LabelScores(Pipeline())(["great"])).shape == (1, 2)
+
+
+def test_a_function_around_a_pipeline_explains_scores_or_the_label():
+    pipe = Pipeline()
+    scores = Explainer(lambda texts: pipe(texts, top_k=None), Text())
+    e = scores.explain("a great day", k=2)
+    assert (e.output.name, e.output.classes) == ("POSITIVE", ("NEGATIVE", "POSITIVE"))
+    assert e.output.is_probability
+    assert '+0.19  "great"' in str(e)
+    assert verify(e.to_json(), lambda texts: pipe(texts, top_k=None), Text()).holds
+    other = Explainer(lambda texts: pipe(texts, top_k=None), Text(), output="NEGATIVE").explain("a great day")
+    assert other.prediction == pytest.approx(0.1)
+    best = Explainer(lambda texts: [*pipe(texts)], Text()).explain("a great day", k=2)
+    assert (best.output.kind, best.output.decision) == ("label", "POSITIVE")
+    assert [fact.attribute for fact in best.facts] == ["great"]
+    assert scores.rule("a great day").is_proven
+    assert scores.explain_many(["a great day", "a bad day"], share_calls=True)[1].output.name == "NEGATIVE"
+    with pytest.raises(ParameterError, match=r"'POSITIV'.*'NEGATIVE', 'POSITIVE'"):
+        Explainer(lambda texts: pipe(texts, top_k=None), Text(), output="POSITIV").explain("a great day")
+
+
+def test_answers_that_lack_the_score_of_a_label_are_refused():
+    def model(texts):
+        return [[{"label": "a", "score": 0.5}, {"label": text[-1:], "score": 0.5}] for text in texts]
+
+    with pytest.raises(PredictorOutputError, match="top_k=None"):
+        Explainer(model, Text()).explain("one two")
+
+
+@pytest.mark.parametrize(("pad", "own", "size"), [("[PAD]", None, 32), (None, None, None), ("[PAD]", 8, None)])
+def test_a_pipeline_that_can_pad_is_asked_about_several_texts_at_once(pad, own, size):
+    sizes = []
+
+    def call(self, texts, *, batch_size=None, **options):
+        sizes.append(batch_size)
+        return Pipeline.__call__(self, texts, **options)
+
+    kind = type(
+        "TextClassificationPipeline", (Pipeline,), {"__module__": "transformers.pipelines", "__call__": call}
+    )
+    pipe = kind()
+    pipe.tokenizer, pipe._batch_size = types.SimpleNamespace(pad_token=pad), own
+    Explainer(pipe, Text()).explain("a great day")
+    assert {*sizes} == {size}

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from anchorline.errors import InstanceError, ParameterError
+from anchorline.explainer import Explainer
 from anchorline.facts import Fact
+from anchorline.render.geometry import curve_of
+from anchorline.result.explanation import Explanation
 from anchorline.spaces.regions import Signal
+from anchorline.verify import verify
 
 TIMES = np.arange(200)
 SIGNAL = np.sin(TIMES / 9)
@@ -63,3 +67,33 @@ def test_refusals():
         Signal().at(np.zeros((2, 2, 2)))
     with pytest.raises(InstanceError, match="one per point"):
         Signal(segments=np.zeros(3, dtype=int)).at(SIGNAL)
+
+
+@pytest.mark.parametrize("channels", ["auto", "first"])
+def test_channels_may_come_first_and_the_model_gets_them_so(channels):
+    signal = np.vstack([SIGNAL, 2 * SIGNAL]) if channels == "first" else SIGNAL[None]
+    seen = []
+
+    def model(batch):
+        seen.append(batch.shape[1:])
+        return batch[:, 0, :20].mean(axis=1)
+
+    space = Signal(segments=10, hidden=0, channels=channels)
+    e = Explainer(model, space, output="level").explain(signal, queries=300)
+    assert {*seen} == {signal.shape}
+    assert [fact.attribute for fact in e.facts] == ["points 0 to 19"]
+    assert Explanation.from_json(e.to_json()).space["channels"] == "first"
+    assert (curve_of(e).values == signal.T).all()
+    assert verify(e, model, space).holds
+
+
+def test_an_array_that_may_be_read_in_two_ways_is_asked_about():
+    wide = np.arange(30.0).reshape(3, 10)
+    with pytest.raises(InstanceError, match=r"3 points of 10 channels, or 10 points of 3 .*'first'"):
+        Signal().at(wide)
+    assert Signal(channels="last").at(wide).labels.shape == (3,)
+    assert Signal(channels="last").fingerprint == Signal().fingerprint == Signal(20).fingerprint
+    assert Signal(channels="first").fingerprint != Signal().fingerprint
+    assert Signal().at(wide.T).labels.shape == (10,)
+    with pytest.raises(ParameterError, match="channels is 'middle'"):
+        Signal(channels="middle")
