@@ -2,20 +2,28 @@
 
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.render.geometry import picture_of
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations, Failure
+from anchorline.spaces.text import places_of
 
 _BASE = "(base)"
 _LARGEST_PLAIN = 1e12  # SHAP writes all digits of a number, so larger numbers are passed as texts
 _HAIR_SPACE = "\u200a"
 
 
-def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *, common_base: bool = False) -> Any:
+def to_shap(
+    explanations: Explanation | Iterable[Explanation] | Explanations,
+    *,
+    common_base: bool = False,
+    content: bool = False,
+) -> Any:
     r"""Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
     ``values`` are the contributions, at the columns that the facts are about, and ``base_values`` is the base, so
@@ -35,6 +43,10 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
         Whether several rows get one base value, as ``shap.plots.decision`` and ``force`` require: the mean of the
         bases. The feature "(base)" then holds how far the row's own base is from that mean, so that the sums stay
         the same.
+    content
+        Whether one explained text or image becomes values of its own parts, as ``shap.plots.text`` and ``image``
+        require: a contribution is shared equally by the places of a word, or the pixels of a region. ``data`` are
+        the words with what follows them, or the small copy of the image that the explanation records.
 
     Returns
     -------
@@ -54,6 +66,8 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
     shap = _import_shap()
     is_single = isinstance(explanations, Explanation)
     checked = [explanations] if isinstance(explanations, Explanation) else _check(explanations)
+    if content:
+        return _of_content(shap, checked)
     names = list(dict.fromkeys(name for explanation in checked for name in explanation.space["names"]))
     values, bases = np.zeros((len(checked), len(names))), np.array([explanation.base for explanation in checked])
     for row, explanation in zip(values, checked, strict=True):
@@ -68,7 +82,7 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
     is_signed = checked[0].space["kind"] == "hypercube"
     data, display = (None, None) if own is None else _data(own, is_single=is_single, is_signed=is_signed)
     records = explanations.records if isinstance(explanations, Explanations) else None
-    converted = shap.Explanation(
+    converted = (shap.Explanation if is_single else _rows_class(shap))(
         values=values[0] if is_single else values,
         base_values=float(bases[0]) if is_single else bases,
         data=data,
@@ -79,6 +93,53 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
     # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
     if is_single:
         converted.output_names = checked[0].output.name
+    return converted
+
+
+@cache
+def _rows_class(shap: Any) -> Any:
+    """Return SHAP's class without its fault that a single row with a name cannot be copied.
+
+    SHAP copies it for every operation after a sum over rows, such as ``S.abs.mean(0).argsort``.
+    """
+
+    class Explanation(shap.Explanation):  # type: ignore[misc]
+        def __copy__(self) -> Any:
+            names = self.instance_names
+            own = {name: getattr(self, name) for name in ("base_values", "data", "display_data")}
+            own |= {name: getattr(self, name) for name in ("feature_names", "output_names", "clustering")}
+            copied = type(self)(self.values, instance_names=None if isinstance(names, str) else names, **own)
+            copied.op_history = [*self.op_history]
+            return copied
+
+    return Explanation
+
+
+def _of_content(shap: Any, explanations: list[Explanation]) -> Any:
+    """Return a text with values per unit (n,), or an image with values per pixel (1, h, w, 1)."""
+    explanation, kind = explanations[0], explanations[0].space["kind"]
+    if len(explanations) > 1 or kind not in ("text", "image"):
+        raise ParameterError(
+            "content=True takes one explanation of a text or an image. Type e.to_shap(content=True)."
+        )
+    contributions, picture = explanation.contributions.tolist(), picture_of(explanation)
+    if picture is None:
+        units, between = explanation.instance[1::2], explanation.instance[2::2]
+        tokens = [unit + after for unit, after in zip(units, between, strict=True)]
+        tokens[0] = explanation.instance[0] + tokens[0]
+        values, data = np.zeros(len(tokens)), np.array(tokens, dtype=object)
+        for fact, contribution in zip(explanation.facts, contributions, strict=True):
+            places = places_of(explanation.instance, fact)
+            values[places] += contribution / len(places)
+    else:
+        of_pixels = np.zeros(picture.rgb.shape[:2])
+        for region in picture.regions:
+            of_pixels[region.mask] = contributions[region.fact] / region.mask.sum()
+        values, data = of_pixels[None, :, :, None], picture.rgb[None] / 255.0
+    base = explanation.base if picture is None else np.array([explanation.base])
+    converted = shap.Explanation(values=values, base_values=base, data=data)
+    name = explanation.output.name
+    converted.output_names = name if picture is None else [name]  # the constructor would take it for an axis
     return converted
 
 

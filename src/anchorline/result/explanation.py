@@ -272,11 +272,14 @@ class Explanation(Record):
         kinds = {"fact": "text", "column": "text", "contribution": "number", "effect": "number"}
         return frame_in(backend, columns, kinds)
 
-    def to_shap(self) -> Any:
-        """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions."""
+    def to_shap(self, *, content: bool = False) -> Any:
+        """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions.
+
+        ``content=True`` gives values per word of a text, or pixel of an image, for ``shap.plots.text`` and ``image``.
+        """
         from anchorline.compat.shap import to_shap
 
-        return to_shap(self)
+        return to_shap(self, content=content)
 
     def _contradictions(self) -> Iterator[str]:
         """Yield what figures of an explanation contradict each other."""

@@ -392,3 +392,37 @@ def test_without_shap_the_extra_is_named(explained, monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
     with pytest.raises(MissingDependencyError, match=r"anchorline\[peers\]"):
         explained[0].to_shap()
+
+
+def test_the_largest_feature_is_chosen_as_shap_users_choose_it(figure):
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    explainer = Explainer(lambda z: 3 * z[:, 1] + z[:, 0], Table(rows, names=["a", "b", "c"]), output="score")
+    many = explainer.explain_many(rows[:9], queries=300).to_shap()
+    assert many[:, many.abs.mean(0).argsort[-1]].feature_names == "b"
+    assert many[:, many.abs.mean(0).argsort.flip[:2]].shape == (9, 2)
+    assert many[0].abs.values.shape == (3,)
+    assert (many["7"].values == many[7].values).all()
+    shap.plots.scatter(many[:, many.abs.mean(0).argsort[-1]], show=False)
+
+
+def test_a_text_and_an_image_are_drawn_themselves(figure):
+    mood = lambda texts: np.array([("good" in text) - 0.5 * ("slow" in text) for text in texts])  # noqa: E731
+    text = '"Good, good food <b>, slow'
+    e = Explainer(mood, Text(), output="mood").explain(text)
+    words = e.to_shap(content=True)
+    assert "".join(words.data) == text
+    assert words.base_values + words.values.sum() == pytest.approx(e.prediction)
+    assert "good" in shap.plots.text(words, display=False)
+    twice = Explainer(mood, Text(), output="mood").explain("good or good").to_shap(content=True)
+    assert twice.values[0] == twice.values[2] > 0
+    image = np.random.default_rng(0).random((32, 32, 3))
+    bright = Explainer(
+        lambda batch: batch[:, 8:16, 8:16].mean(axis=(1, 2, 3)), Image("grid", 0, 16), output="bright"
+    )
+    e = bright.explain(image)
+    pixels = e.to_shap(content=True)
+    assert (pixels.values.shape, pixels.data.shape) == ((1, 32, 32, 1), (1, 32, 32, 3))
+    assert pixels.base_values[0] + pixels.values.sum() == pytest.approx(e.prediction)
+    shap.plots.image(pixels, show=False)
+    with pytest.raises(ParameterError, match="content=True takes one explanation of a text or an image"):
+        to_shap([e, e], content=True)
