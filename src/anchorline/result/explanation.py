@@ -275,7 +275,8 @@ class Explanation(Record):
     def to_shap(self, *, content: bool = False) -> Any:
         """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions.
 
-        ``content=True`` gives values per word of a text, or pixel of an image, for ``shap.plots.text`` and ``image``.
+        ``content=True`` gives values per word of a text, or per pixel of an image, for ``shap.plots.text`` and
+        ``image``.
         """
         from anchorline.compat.shap import to_shap
 

@@ -598,7 +598,7 @@ class Signal(Space):
                 f"The signal has shape {signal.shape}: {first} points of {last} channels, or {last} points of "
                 f"{first} channels? Type al.Signal(channels='last') or al.Signal(channels='first')."
             )
-        return first < last
+        return bool(first < last)
 
     def instances(self, signals: Any) -> Sequence[Any]:
         """Return the signals of a list or of an array (n, time[, channels]), for `Explainer.explain_many`."""
