@@ -142,6 +142,18 @@ class Explainer:
         self._found: tuple[Finding, ...] | None = None
         self._warned: set[Finding] = set()
 
+    def __repr__(self) -> str:
+        return f"Explainer({self._model_name}, {self._space!r})"
+
+    def _repr_html_(self) -> str:
+        from anchorline.render.report import explainer_view
+
+        return explainer_view(self._model_name, self._space)  # the space as it is known, without a question
+
+    @property
+    def _model_name(self) -> str:
+        return str(getattr(self.model, "__qualname__", None) or type(self.model).__name__)
+
     @property
     def space(self) -> Space:
         """The space; a table whose reference is "near" gets it from the answers about its rows, at first use."""

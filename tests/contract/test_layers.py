@@ -35,7 +35,12 @@ MAY_IMPORT = {
     "studio": BELOW | {"changes", "explainer", "io", "render", "samples", "verify"},
 }
 # What a method may import when it is called, because a room above carries it out: ``e.plot()`` draws in render.
-LATER = {"result": {"batch", "compat", "render", "rules"}, "explainer": {"batch"}, "verify": {"cli"}}
+LATER = {
+    "result": {"batch", "compat", "render", "rules"},
+    "spaces": {"render"},
+    "explainer": {"batch", "render"},
+    "verify": {"cli"},
+}
 # These stand on top: they may import everything, and nothing imports them.
 TOP = {"__init__", "__main__", "cli"}
 

@@ -65,7 +65,7 @@ def check_progress(progress: Any) -> None:
 
 
 class ProgressReporter:
-    """Counts rows and calls a function after each; True writes a line to standard error, if it is a terminal."""
+    """Counts rows and calls a function after each; True writes a line to a terminal or below a notebook's cell."""
 
     def __init__(self, total: int, progress: Callable[[Progress], None] | bool | None, skipped: int = 0) -> None:
         check_progress(progress)
@@ -85,10 +85,11 @@ class ProgressReporter:
 
 
 class _TerminalLine:
-    """One line of a terminal, overwritten with each update; nothing is written if the stream is not a terminal."""
+    """One line of a terminal or a notebook, overwritten with each update; other streams get nothing."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream if stream.isatty() else None
+        is_notebook = type(stream).__module__.partition(".")[0] == "ipykernel"  # which overwrites lines, too
+        self._stream = stream if is_notebook or stream.isatty() else None
         self._last, self._width = 0.0, 0
 
     def __call__(self, progress: Progress) -> None:

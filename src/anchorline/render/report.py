@@ -35,7 +35,10 @@ from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.frontier import Frontier
 from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule, RuleVerdict
+from anchorline.spaces.columns import CATEGORY, Column, text_of
+from anchorline.spaces.table import Table
 
+_MOST_COLUMNS = 40  # of a table in a notebook
 _MANY_VALUES = 12  # more values of a case than this are folded
 _SYMBOLS = {
     Verdict.EXPLAINED: "\N{CHECK MARK}",
@@ -68,7 +71,56 @@ def fragment(result: Subject) -> str:
     """
     sheet = _sheet_of(result)
     top = f"<p><b>{sheet.title()}</b>{sheet.verdict and f' {sheet.verdict}'}</p>{sheet.answer()}"
-    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{top}{sheet.how_we_know()}</div>'
+    return _view(f"{top}{sheet.how_we_know()}")
+
+
+def frontier_view(frontier: Frontier) -> str:
+    """Return a frontier for a notebook cell: R2 over the number of facts, and its numbers."""
+    return _view(_frontier_chart(frontier, "facts"))
+
+
+def table_view(table: Table) -> str:
+    """Return a table for a notebook cell: each column with its kind and the values that altered copies draw."""
+    return _view(_about_table(table))
+
+
+def explainer_view(name: str, space: Any) -> str:
+    """Return an `Explainer` for a notebook cell: the name of its model, and its space."""
+    about = f"<p><b>Explainer</b> of {escape(name)}; type <code>explain(row)</code>.</p>"
+    return _view(about + (_about_table(space) if isinstance(space, Table) else f"<p>{escape(repr(space))}</p>"))
+
+
+def _view(body: str) -> str:
+    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{body}</div>'
+
+
+def _about_table(table: Table) -> str:
+    columns = [*zip(table.names, table.schema.columns, strict=True)][:_MOST_COLUMNS]
+    rows = [(say.shown(name), column.kind, _span(column), _part(table, name)) for name, column in columns]
+    more = len(table.names) - len(rows)
+    return (
+        f"<p><b>{escape(repr(table))}</b></p>{_table('Columns', rows, ('column', 'kind', 'values', ''))}"
+        f"{f'<p>... and {more:,} more columns</p>' if more else ''}"
+    )
+
+
+def _span(column: Column) -> str:
+    """Return the ends of a column's values, or its first categories."""
+    known = column.values[~column.missing]
+    missing = f"; {column.missing.mean():.0%} missing" if column.missing.any() else ""
+    if not len(known):
+        return "missing"
+    if column.kind != CATEGORY:
+        return f"{text_of(known.min(), column.kind)} to {text_of(known.max(), column.kind)}{missing}"
+    levels = sorted({*known.tolist()})
+    first = ", ".join(say.shown(level) for level in levels[:3])
+    return f"{first}{f', ... ({len(levels)})' if len(levels) > 3 else ''}{missing}"
+
+
+def _part(table: Table, name: str) -> str:
+    """Return that a column never changes, or the group with which it changes."""
+    group = next((each.name for each in table.attributes if name in each.names and len(each.names) > 1), None)
+    return "fixed" if name in table.held else "" if group is None else f"changes with {say.shown(group)}"
 
 
 def page(result: Subject, frontier: Frontier | None = None, rule: Rule | None = None) -> str:
@@ -333,6 +385,10 @@ def _frontier(explanation: Subject, frontier: Frontier) -> str:
             f"The frontier belongs to the prediction {frontier.prediction:.6g}, but the explained prediction is "
             f"{explanation.prediction:.6g}. Type e.to_html(explainer.frontier(row)) with the same row."
         )
+    return f"<section>{_frontier_chart(frontier, Words(explanation).facts)}</section>"
+
+
+def _frontier_chart(frontier: Frontier, facts: str) -> str:
     rows = [
         (
             str(point.k),
@@ -342,9 +398,8 @@ def _frontier(explanation: Subject, frontier: Frontier) -> str:
         )
         for point, r2, error in zip(frontier.points, frontier.r2, frontier.errors, strict=True)
     ]
-    facts = Words(explanation).facts
     return (
-        f"<section><h2>How many {escape(facts)} are needed?</h2>{frontier_markup(frontier, CAPTIONS['frontier'])}"
+        f"<h2>How many {escape(facts)} are needed?</h2>{frontier_markup(frontier, CAPTIONS['frontier'])}"
         f"{_caption(CAPTIONS['frontier'])}"
-        f"{_table('How many are needed', rows, ('number', 'R2', 'typical error', facts))}</section>"
+        f"{_table('How many are needed', rows, ('number', 'R2', 'typical error', facts))}"
     )

@@ -70,6 +70,11 @@ class Frontier(Record):
         ks = ", ".join(str(point.k) for point in self.points)
         return f"Frontier({self.output.name!r}, prediction={self.prediction:g}, k = {ks})"
 
+    def _repr_html_(self) -> str:
+        from anchorline.render.report import frontier_view
+
+        return frontier_view(self)
+
     def plot(self, ax: Any = None) -> Any:
         """Draw R2 over the number of facts on ``ax``, or on a new figure of pyplot; return the Axes."""
         from anchorline.render.pictures import plot_frontier

@@ -153,6 +153,9 @@ class Space(ABC):
     def at(self, instance: Any) -> Neighborhood:
         """Return the neighborhood of an instance; raise `InstanceError` if it is not one."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({f'{len(self.names)} columns' if self.names else ''})"
+
     def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
         """Return what an explanation records about the space, in plain values; see `Explanation`."""
         return {

@@ -148,6 +148,15 @@ class Table(Space):
         kind, pool = self._read_reference("all" if reference is None else reference)
         self._draw_from(kind, pool)
 
+    def __repr__(self) -> str:
+        n_rows, held = self.schema.n_rows, f", {len(self.held)} fixed" if self.held else ""
+        return f"Table({n_rows:,} rows, {len(self.names)} columns{held})"
+
+    def _repr_html_(self) -> str:
+        from anchorline.render.report import table_view  # noqa: PLC0415  a room above shows it
+
+        return table_view(self)
+
     def _read_reference(self, reference: Any) -> tuple[str, Pool]:
         if not isinstance(reference, str):
             return "rows", Pool.of(*read_reference(self.schema, reference), self._free)
