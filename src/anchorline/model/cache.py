@@ -88,6 +88,11 @@ class AnswerCache:
         """Return a cache as it is, and a path as the cache of that file."""
         return cache if cache is None or isinstance(cache, cls) else cls(cache)
 
+    def __del__(self) -> None:
+        connection = self.__dict__.get("_connection")
+        if connection is not None and self._process == os.getpid():
+            connection.close()
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_connection")}
 
@@ -145,20 +150,27 @@ class AnswerCache:
             connection = sqlite3.connect(
                 self.path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
-            # In this order: another process may be creating the file, and it sets the owner before the table.
-            n_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            owner = connection.execute("PRAGMA application_id").fetchone()[0]
-            if owner != _APPLICATION_ID and n_tables:
+            try:
+                self._prepare(connection)
+            except BaseException:
                 connection.close()
-                raise CacheError(
-                    f"{str(self.path)!r} is the database of another program. It was left as it is. Type the name "
-                    "of a file that does not exist."
-                )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            connection.execute(_TABLE)
+                raise
             self._connection, self._process = connection, os.getpid()
         return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the table of answers, unless the file is the database of another program."""
+        # In this order: another process may be creating the file, and it sets the owner before the table.
+        n_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        owner = connection.execute("PRAGMA application_id").fetchone()[0]
+        if owner != _APPLICATION_ID and n_tables:
+            raise CacheError(
+                f"{str(self.path)!r} is the database of another program. It was left as it is. Type the name "
+                "of a file that does not exist."
+            )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        connection.execute(_TABLE)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

@@ -364,7 +364,11 @@ def _numpy_value(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 def _cast_date(moment: np.datetime64, dtype: Any) -> np.datetime64:
     """Return the same moment in a column's unit; raise an error where NumPy would truncate or wrap silently."""
-    converted: np.datetime64 = moment.astype(dtype)
-    if converted.astype(moment.dtype) != moment:
-        raise OverflowError(f"{converted.dtype} cannot hold it")
+    try:
+        converted: np.datetime64 = moment.astype(dtype)
+        is_same = converted.astype(moment.dtype) == moment
+    except OverflowError:  # of NumPy 2.5 and newer
+        is_same = False
+    if not is_same:
+        raise OverflowError(f"{np.dtype(dtype)} cannot hold it")
     return converted

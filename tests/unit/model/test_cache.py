@@ -1,5 +1,6 @@
 """cache=: the same bytes with and without, nothing asked twice, several processes, crashes, damage, and models."""
 
+import gc
 import inspect
 import pickle
 import sqlite3
@@ -196,3 +197,13 @@ def test_the_answers_about_the_table_and_both_kinds_of_answers_are_kept(kind, pa
         counts.append((explainer.cache.n_asked, explainer.cache.n_found))
     assert counts[1][0] == 0
     assert counts[1][1] == sum(counts[0])
+
+
+def test_a_cache_that_is_gone_has_closed_its_file(tmp_path):
+    cache = AnswerCache(tmp_path / "answers.cache", key="model")
+    connection = cache._connection
+    connection.execute("SELECT 1")
+    del cache
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
