@@ -4,9 +4,11 @@ import enum
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
+import typer
+
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
-from anchorline.cli.console import printable_lines
+from anchorline.cli.console import print_message, printable_lines
 from anchorline.cli.formats import format_by_name, write_results
 from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, columns_left
 from anchorline.cli.options import option
@@ -14,6 +16,7 @@ from anchorline.cli.progress import QueryProgress, expected_rows
 from anchorline.compare.cohorts import compare_cohorts
 from anchorline.compare.models import CompareSettings, compare_models
 from anchorline.errors import ParameterError
+from anchorline.render.comparisons import gate_sentences
 from anchorline.result.comparison import Comparison, Drift, Outcome
 
 Form = enum.StrEnum("Form", ["text", "json", "html", "junit"])
@@ -24,7 +27,7 @@ SUMMARY = "Compare two models, or this month's rows with last month's."
 EXAMPLES = """\
 anchorline compare old.skops new.skops --data train.parquet
 anchorline compare old.skops new.skops --data train.csv --target approved --max-decisions 0.02 --protect sex,age
-anchorline compare old.skops new.skops --data train.csv --group sex --out compare.html
+anchorline compare old.skops new.skops --data train.csv --by sex --out compare.html
 anchorline compare model.skops model.skops --data march.csv --rows april.csv --output declined"""
 
 
@@ -70,7 +73,10 @@ def compare(
     old: opt.OldModel,
     new: opt.NewModel,
     data: opt.Data,
-    rows: opt.RowsFile = None,
+    rows: Annotated[
+        str | None,
+        typer.Option("--rows", metavar="FILE", help="A table from which rows are taken, instead of --data."),
+    ] = None,
     target: opt.Target = None,
     compare_options: CompareOptions,
     output_options: OutputOptions,
@@ -101,6 +107,9 @@ def compare(
             choices = output_options.choices(first)
             found = compare_models(*models, space, frame, settings, choices)
     write_results([(0, _shown(found, chosen))], out)
+    if out is not None and isinstance(found, Comparison):
+        for says in gate_sentences(found):
+            print_message(says)
     return _CODES[found.outcome] if isinstance(found, Comparison) else Code.OK
 
 

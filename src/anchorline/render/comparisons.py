@@ -91,6 +91,14 @@ def junit(comparison: Comparison) -> str:
     )
 
 
+def gate_sentences(comparison: Comparison) -> list[str]:
+    """Return one sentence per gate, with its outcome."""
+    return [
+        f"{_OUTCOMES[gate.outcome].capitalize()}: {_gate_sentence(gate, comparison.output)}"
+        for gate in comparison.gates
+    ]
+
+
 def _xml(text: str) -> str:
     """Return text without characters that XML 1.0 cannot hold."""
     return "".join(
@@ -173,7 +181,7 @@ def _attribute_block(comparison: Comparison) -> Iterator[Block]:
     if not changed:
         yield Block("Attributes", (f"No attribute is shown to act differently ({n}).",))
         return
-    head = ("attribute", "acts", "typical effect", "change")
+    head = ("attribute", "acts", "typical effect", "change per row")
     rows = tuple(
         (
             shown(each.attribute),

@@ -41,7 +41,7 @@ SENTENCES = {
     ),
     "counterexample": "{where} is stated as always, but fresh altered copies with the facts change the decision",
     # Nobody can tell.
-    "unreadable": "this is not the JSON of a result of anchorline: {detail}",
+    "unreadable": "this is not the JSON of a result that can be verified: {detail}",
     "instance_needed": "{detail}",
     "model_failed": "the model could not be asked: {detail}",
     "varies": "the model gives different answers to the same questions",

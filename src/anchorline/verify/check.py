@@ -151,6 +151,8 @@ def read_result(text: str) -> Explanation | Rule | Changes | Reasons:
     except (ValueError, RecursionError) as error:
         raise FormatError(f"The text is not JSON: {error}") from error
     kind = body.get("kind") if isinstance(body, dict) else None
+    if kind in ("comparison", "drift"):
+        raise FormatError(f"It is a {kind}, which is checked by compare: the same call returns the same bytes.")
     return (_KINDS.get(kind, Explanation) if isinstance(kind, str) else Explanation).from_json(text)
 
 

@@ -249,3 +249,7 @@ def test_labels_have_no_output_to_read():
 def test_thresholds_have_names_for_their_sides():
     found = al.compare(OLD, NEW, frame_of(), n=30, threshold=0.5)
     assert {part.value for part in found.parts} == {"below 0.5", "at or above 0.5"}
+
+
+def test_a_comparison_is_checked_by_comparing_again(turned):
+    assert "checked by compare" in str(al.verify(turned.to_json(), OLD, frame_of()))
