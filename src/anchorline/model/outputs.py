@@ -164,7 +164,7 @@ def resolve(
         if known is not None and column >= len(known):
             raise ParameterError(f"output is {column}; the model has {len(known)} classes: {listed(known)}.")
     elif output is not None and known is not None:  # the model's own spelling, whether 1, "1" or 1.0 was typed
-        column = _column_of(output, known)
+        column = column_of(output, known)
     elif output is not None:
         name = str(output)
     if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
@@ -194,7 +194,7 @@ def _contrast(
             "model whose answers are scores of known classes, and no task. Type, say, "
             "output=('approved', 'declined'), and for a function also classes=[...]."
         )
-    first, second = (_column_of(label, classes) for label in pair)
+    first, second = (column_of(label, classes) for label in pair)
     if first == second:
         raise ParameterError(f"output is {pair!r}, but the two classes must differ.")
     known = method_of(ask) == "predict_proba"
@@ -451,7 +451,7 @@ def place_of(label: Any, classes: Sequence[Any]) -> int | None:
     return None
 
 
-def _column_of(output: Any, classes: tuple[Any, ...]) -> int:
+def column_of(output: Any, classes: tuple[Any, ...]) -> int:
     """Return the column of a class label; raise `ParameterError` if it is not one."""
     column = place_of(output, classes)
     if column is not None:

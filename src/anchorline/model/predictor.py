@@ -14,7 +14,7 @@ import numpy as np
 
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.model.answers import NamedScores, read_answer
-from anchorline.model.outputs import Target, owner_of, place_of, plain_label, scores_only
+from anchorline.model.outputs import Target, column_of, owner_of, plain_label, scores_only
 from anchorline.result.explanation import Choices, Output
 
 _WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
@@ -346,9 +346,8 @@ def split_unit(name: str) -> tuple[str, str]:
 def _with_classes(target: Target, classes: tuple[Any, ...]) -> Target:
     """Return the target with the classes that an answer named, one of which may be the output."""
     labels = tuple(label.item() if isinstance(label, np.generic) else label for label in classes)
-    column = None if target.name is None or target.column is not None else place_of(target.name, labels)
-    if column is not None:
-        return replace(target, classes=labels, column=column, name=None)
+    if target.name is not None and target.column is None:
+        return replace(target, classes=labels, column=column_of(target.name, labels), name=None)
     return replace(target, classes=labels) if target.task is None else target
 
 
