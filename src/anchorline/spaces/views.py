@@ -304,7 +304,8 @@ def _short(low: np.ndarray, high: np.ndarray, kind: str) -> np.ndarray:
         middle, short = first + (last - first) // 2, last
         for unit in reversed(_UNITS):
             begin, mid, end = (moment.astype(f"M8[{unit}]") for moment in (first, middle, last))
-            short = np.where(end > begin, np.minimum(mid + np.array(1, f"m8[{unit}]"), end).astype("M8[us]"), short)
+            after = np.minimum(mid + np.array(1, f"m8[{unit}]"), end).astype("M8[us]")
+            short = np.where(end > begin, after, short)
         return np.asarray(short.astype(np.int64).astype(np.float64))
     with np.errstate(invalid="ignore", over="ignore"):
         unit = _POWERS[_exponents(low, high) + _ONE]
