@@ -367,9 +367,10 @@ class Explainer:
     ) -> Reasons:
         """Return the main reasons of an adverse decision, for a letter; see docs/reasons.md.
 
-        ``codes`` maps attributes to codes and texts: a mapping, or a CSV or JSON file. ``reference`` are the rows
-        that the case is compared with: a frame, "all" of the table, or "near" (those at the threshold or slightly
-        beyond it); by default those from which the table draws.
+        ``codes`` maps attributes to codes and texts: a mapping, a frame, or a CSV or JSON file. ``reference`` are
+        the rows that the case is compared with: a frame, "all" of the table, or "near" (those at the threshold or
+        slightly beyond it); by default those from which the table draws. Shortfalls are in units of the output:
+        for scorecards and logistic models, ``output_scale="margin"`` gives the reasons of their own points.
 
         Examples
         --------
@@ -396,7 +397,8 @@ class Explainer:
 
     def referring_to(self, reference: Any, settings: ReasonSettings) -> "Explainer":
         """Return the explainer whose table draws from this reference; it is made once."""
-        table = require(self._space, self.threshold, settings, self.columns.ignored)
+        classes = self._choices["classes"] or classes_of(self.model)
+        table = require(self._space, self.threshold, classes, settings, self.columns.ignored)
         reference = settings.reference if settings.reference != "table" else reference
         if reference is None:
             return self

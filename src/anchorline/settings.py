@@ -238,6 +238,15 @@ class ReasonSettings(Keywords):
         for name, allowed in choices.items():
             value = getattr(self, name)
             if not isinstance(value, type(allowed[0])) or value not in allowed:
+                if name == "adverse":
+                    raise ParameterError(
+                        f"adverse is {value!r}, but it must be 'below' if low scores are adverse, or 'above' if "
+                        "high ones are."
+                    )
+                if name == "reference":
+                    raise ParameterError(
+                        f"reference is {value!r}, but it must be a frame, 'all' or 'near'. Type reference='near'."
+                    )
                 many = " or ".join(map(repr, allowed))
                 raise ParameterError(f"{name} is {value!r}, but it must be {many}. Type {name}={allowed[0]!r}.")
         if not isinstance(self.time, str):

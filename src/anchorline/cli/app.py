@@ -30,7 +30,7 @@ from anchorline.cli.console import (
     reserve_stdout,
 )
 from anchorline.cli.options import Debug, Verbose, parameters_of, successor_of, with_option_names
-from anchorline.errors import AnchorlineError
+from anchorline.errors import AnchorlineError, ReasonsError
 
 #: The commands and their modules, which are imported when the command runs or its help is shown.
 COMMANDS = {
@@ -159,7 +159,7 @@ def report(error: BaseException) -> Code:
         return Code.BUG
     error = root_cause(error)
     if isinstance(error, AnchorlineError):
-        is_about_options = code_of(error) in (Code.USAGE, Code.MODEL)
+        is_about_options = code_of(error) in (Code.USAGE, Code.MODEL) or isinstance(error, ReasonsError)
         print_message(with_option_names(str(error)) if is_about_options else str(error))
     else:
         hint = "" if State.debug else " Please report it together with the output of --debug."

@@ -35,6 +35,8 @@ _VALUE = r"\{'([^']+)': \[([^]]+)\]\}|\['([^']+)'\]|\((\S+), (\S+)\)|'([^']*)'|-
 _KEYWORD = re.compile(
     rf"(?:^|(?<=\. ))({_NAMES})(?:\['([^']+)'\])? (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})"
 )
+_EXPLAINER = re.compile(r"Explainer\(model, table, ([^()]*)\)")
+_CODES = re.compile(r"\bcodes=\{'([^']+)': (?:\{'([^']+)': )?\('([^']+)', '([^']+)'\)\}+")
 _GONE = {  # options of 0.1, and the keywords whose successors are named
     "--samples": "n_samples",
     "--objective": "objective",
@@ -62,6 +64,10 @@ def with_option_names(text: str) -> str:
     'Type --output-range 0 1, or --cut age=30,40, or --fixed age.'
     >>> with_option_names("cuts['age'] is ['a']; it must list numbers.")
     "--cut age is ['a']; it must list numbers."
+    >>> with_option_names("Type Explainer(model, table, output='yes', threshold=0.5).")
+    'Type --output yes --threshold 0.5.'
+    >>> with_option_names("Add them, such as codes={'age': {'low': ('R01', 'Text')}}.")
+    'Add them, such as the line age,low,R01,Text in --codes.'
     """
 
     def replacement(match: re.Match[str]) -> str:
@@ -74,6 +80,8 @@ def with_option_names(text: str) -> str:
             value = f"{low} {high}"
         return f"{_OPTION_OF_KEYWORD[name]} {only or word or value}".rstrip()
 
+    text = _EXPLAINER.sub(lambda match: match[1].replace(", ", " "), text)
+    text = _CODES.sub(r"the line \1,\2,\3,\4 in --codes", text)
     return _KEYWORD.sub(replacement, text)
 
 

@@ -16,9 +16,9 @@ from anchorline.cli.inputs import (
     instances_to_explain,
     require_rows,
 )
-from anchorline.cli.options import Side, option
+from anchorline.cli.options import Side, option, with_option_names
 from anchorline.cli.progress import QueryProgress
-from anchorline.errors import FavorableError, ParameterError
+from anchorline.errors import FavorableError, ParameterError, ReasonsError
 from anchorline.result.reasons import Reasons
 from anchorline.settings import ReasonSettings
 
@@ -50,7 +50,13 @@ class ReasonOptions:
     ] = None
     recourse: Annotated[bool, option("Also say what another value of each reason alone would do.")] = False
     time: Annotated[str, option("A time for the record.", metavar="TEXT")] = ""
-    queries: Annotated[int | None, option("Most answers of the model. [default: until clear]", metavar="N")] = None
+    queries: Annotated[
+        int | None,
+        option(
+            "Most answers of the model. [default: until it is clear, or known within 1% of the largest]",
+            metavar="N",
+        ),
+    ] = None
     seed: Annotated[int, option("Random seed. The same seed gives the same bytes.")] = _USUAL.seed
 
     def keywords(self) -> dict[str, Any]:
@@ -83,6 +89,8 @@ def reasons(
     file per row, and rows with a favorable decision are skipped. If no row has reasons, the exit code is 6.
     """
     require_rows(row, rows)
+    if letter and reason_options.codes is None:
+        raise ParameterError("--letter prints the texts of your codes. Type --codes FILE.")
     space = table_options.space(data, target)
     instances = instances_to_explain(row or (), rows, space)
     chosen_format = choose_format(form, out, len(instances))
@@ -96,7 +104,9 @@ def reasons(
             try:
                 found.append((at, explainer.reasons(instance, **keywords)))
             except FavorableError as error:
-                print_message(f"Row {at}: {error}")
+                print_message(with_option_names(f"Row {at}: {error}"))
+            except ReasonsError as error:
+                raise error if len(instances) == 1 else type(error)(f"Row {at}: {error}") from None
     shown = [(at, _shown(each, chosen_format, letter, details)) for at, each in found]
     if len(instances) > 1 and chosen_format is Format.text:
         shown = [(at, f"Row {at}\n{text}\n") for at, text in shown]

@@ -1,10 +1,12 @@
 """From an adverse decision to its main reasons: the reference, the choice, the codes, and the record."""
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from anchorline.errors import FavorableError, ParameterError, ProhibitedError, ReasonsError, UnmappedError
+from anchorline.model.outputs import plain_label
 from anchorline.model.predictor import Predictor
 from anchorline.reasons.recourse import MOST_VALUES, recourse_of
 from anchorline.reasons.shortfalls import Measured, measure, read_off
@@ -20,12 +22,15 @@ from anchorline.spaces.table import Table, TableNeighborhood
 _NEAR_SHARE, _NEAR_ROWS = 0.1, 100  # of the rows beyond the threshold, and at least as many, are near it
 _MOST, _PER_ATTRIBUTE = 12_000, 160  # copies of queries="auto", beside those of recourse
 _ROUNDING, _FINE = 1e-9, 0.01  # of the largest shortfall
-_NO_THRESHOLD = (
-    "a threshold, from which the decision follows. Type Explainer(model, table, output='approved', threshold=0.5)."
-)
 
 
-def require(space: Space, threshold: float | None, settings: ReasonSettings, ignored: Collection[str]) -> Table:
+def require(
+    space: Space,
+    threshold: float | None,
+    classes: Sequence[Any] | None,
+    settings: ReasonSettings,
+    ignored: Collection[str],
+) -> Table:
     """Return the table, or raise `ParameterError` if no reasons can follow from it; ``ignored`` are not read."""
     if not isinstance(space, Table) or space.neighbors != "independent" or space.valid is not None:
         raise ParameterError(
@@ -33,7 +38,7 @@ def require(space: Space, threshold: float | None, settings: ReasonSettings, ign
             "neighbors='realistic' and without valid=."
         )
     if threshold is None:
-        raise ParameterError(f"Reasons need {_NO_THRESHOLD}")
+        raise ParameterError(f"Reasons need {_lacks_threshold(classes)}")
     hidden = [name for name in space.fixed if name not in ignored]
     if hidden:
         raise ParameterError(
@@ -47,8 +52,16 @@ def require(space: Space, threshold: float | None, settings: ReasonSettings, ign
             f"prohibited holds {', '.join(map(repr, strange))}, but the columns are {', '.join(space.names)}. "
             "Correct the names."
         )
-    Codes(settings.codes).check(list(dict.fromkeys([*known, *space.names])))
+    members, codes = {member for group in space.groups.values() for member in group}, Codes(settings.codes)
+    codes.check([name for name in dict.fromkeys([*space.groups, *known, *space.names]) if name not in members])
+    for attribute in space.attributes:
+        codes.check_one(attribute.names)
     return space
+
+
+def _lacks_threshold(classes: Sequence[Any] | None) -> str:
+    output = f"output={plain_label(classes[-1])!r}, " if classes else ""
+    return f"a threshold, from which the decision follows. Type Explainer(model, table, {output}threshold=0.5)."
 
 
 def near(
@@ -60,7 +73,7 @@ def near(
     there are fewer), and all further rows with the same score as the last of them.
     """
     if threshold is None:
-        raise ParameterError(f"reference='near' needs {_NO_THRESHOLD}")
+        raise ParameterError(f"reference='near' needs {_lacks_threshold(predictor.target.classes)}")
     outputs = answers.outputs(predictor.open(table.at(0).original))
     distances = (
         outputs - threshold if adverse == "below" else np.where(outputs < threshold, threshold - outputs, -1)
@@ -95,12 +108,15 @@ def find_reasons(
         kept = MOST_VALUES * settings.n if settings.recourse else 0
         most = case.n_left - min(kept, case.n_left // 2)
         enough = max(_MOST, _PER_ATTRIBUTE * len(table.attributes))
-        most = min(most, enough) if settings.common.is_auto else most
-        measured = measure(case, sign, lambda found: _open(found, settings.n), most)
+        is_auto = settings.common.is_auto
+        most, fine = (min(most, enough), _FINE) if is_auto else (most, _ROUNDING)
+        measured = measure(case, sign, lambda found: _open(found, settings.n, fine), most, is_patient=not is_auto)
     order, chosen, ties = choose(measured, settings.n)
     directions = ["low" if tilt > 0 else "high" if tilt < 0 else None for tilt in measured.tilts.tolist()]
     shortfalls = tuple(_shortfall(table, measured, a, directions[a]) for a in order)
-    _check_prohibited(table, shortfalls, {neighborhood.names[a] for a in {*chosen, *ties}}, settings)
+    _check_prohibited(
+        table, shortfalls, [{neighborhood.names[a] for a in some} for some in (chosen, ties)], settings
+    )
     if not chosen:
         raise ReasonsError(
             "No attribute is adverse compared with this reference: with its values, copies do not score better. "
@@ -163,16 +179,17 @@ def choose(measured: Measured, n: int) -> tuple[list[int], list[int], list[int]]
     return order, chosen, [*close, *left]
 
 
-def _open(measured: Measured, n: int) -> list[int]:
-    """Return what must be asked about again: what is close to the cut, and not yet known within 1% of the largest.
+def _open(measured: Measured, n: int, fine: float) -> list[int]:
+    """Return what must be asked about again: what is close to the cut, and not yet known this finely.
 
-    The largest itself is needed within 4%, because 5% of it are the line of what is a principal reason.
+    ``fine`` is relative to the largest. That itself is needed four times less finely, because 5% of it are the
+    line of what is a principal reason.
     """
     order, chosen, ties = choose(measured, n)
     if not chosen:
         return [a for a in order if measured.values[a] + measured.halves[a] > _ROUNDING * measured.scale]
-    needed = dict.fromkeys(ties, _FINE) | ({order[0]: 4 * _FINE} if ties and order[0] not in ties else {})
-    return [a for a, fine in needed.items() if measured.halves[a] > fine * measured.scale]
+    needed = dict.fromkeys(ties, fine) | ({order[0]: 4 * fine} if ties and order[0] not in ties else {})
+    return [a for a, limit in needed.items() if measured.halves[a] > limit * measured.scale]
 
 
 def _shortfall(table: Table, measured: Measured, a: int, direction: str | None) -> Shortfall:
@@ -181,18 +198,24 @@ def _shortfall(table: Table, measured: Measured, a: int, direction: str | None) 
 
 
 def _check_prohibited(
-    table: Table, shortfalls: Sequence[Shortfall], principal: set[str], settings: ReasonSettings
+    table: Table, shortfalls: Sequence[Shortfall], found: Sequence[set[str]], settings: ReasonSettings
 ) -> None:
-    members = {attribute.name: {attribute.name, *attribute.names} for attribute in table.attributes}
+    """Raise `ProhibitedError` if a prohibited attribute is ``found`` among the chosen ones, or near the cut."""
+    chosen, ties = found
+    columns = {attribute.name: attribute.names for attribute in table.attributes}
     used = [
         each
         for each in shortfalls
-        if each.attribute in principal and members[each.attribute] & {*settings.prohibited}
+        if each.attribute in chosen | ties and {each.attribute, *columns[each.attribute]} & {*settings.prohibited}
     ]
     if used:
-        texts = [f"{each.attribute!r} ({each.value:.3g}, {each.low:.3g} to {each.high:.3g})" for each in used]
+        names = [_named(each.attribute, columns[each.attribute]) for each in used]
+        figures = [f"{each.value:.3g}, {each.low:.3g} to {each.high:.3g}" for each in used]
+        texts = [f"{name} ({figure})" for name, figure in zip(names, figures, strict=True)]
+        is_sure = any(each.attribute in chosen - ties for each in used)
+        would = "would be" if is_sure else "would be, or could be,"
         raise ProhibitedError(
-            f"No reasons are issued, because a prohibited attribute would be one of them: {', '.join(texts)}, by "
+            f"No reasons are issued, because a prohibited attribute {would} one of them: {', '.join(texts)}, by "
             "which copies with a value of the reference score better on average. Correct the model; "
             f"check_use(model, table, {used[0].attribute!r}) says which decisions depend on it."
         )
@@ -205,24 +228,43 @@ def _coded(
     if not codes.entries:
         return [("", "")] * len(chosen)
     attributes, found, lacking = neighborhood.table.attributes, list[tuple[str, str]](), list[str]()
+    examples, shares = list[tuple[str, str]](), False
     for a in chosen:
-        values = [neighborhood.views.value(j) for j in attributes[a].positions]
-        is_missing = all(value is None for value in values)
-        value = neighborhood.views.value(attributes[a].views[0]) if len(attributes[a].views) == 1 else ""
-        pair = codes.find(attributes[a].name, None if is_missing else value, directions[a])
+        own = attributes[a]
+        values = {name: neighborhood.views.value(j) for name, j in zip(own.names, own.positions, strict=True)}
+        is_missing = all(value is None for value in values.values())
+        if own.name not in values:  # a group has one code
+            value = neighborhood.views.value(own.views[0]) if len(own.views) == 1 else ""
+            values = {own.name: None if is_missing else value}
+        pair = codes.find_any(values, directions[a])
         if pair is None:
+            value = values[own.name]
             when = "missing" if is_missing else directions[a] or (f"= {value}" if value != "" else "a group")
-            lacking.append(f"{attributes[a].name!r} ({when})")
+            lacking.append(f"{_named(own.name, own.names)} ({when})")
+            has_codes = when != "a group" and {*values} & {*codes.attributes}
+            examples.append((own.name, when if has_codes else ""))
+            shares = shares or len(values) > 1
         else:
             found.append(pair)
     if lacking:
-        others = [each.name for each in attributes if each.name not in codes.attributes]
-        further = f" Attributes without any code: {', '.join(map(repr, others))}." if others else ""
+        others = [each.name for each in attributes if not {each.name, *each.names} & {*codes.attributes}]
+        further = (
+            " Columns that say the same thing are one reason, for which a code of one will do." if shares else ""
+        )
+        further += f" Attributes without any code: {', '.join(map(repr, others))}." if others else ""
+        name, when = examples[0]
+        example: object = ("R01", "Text of the letter")
         raise UnmappedError(
-            f"These reasons have no code: {', '.join(lacking)}.{further} Add them to codes, such as "
-            f"codes={{{neighborhood.names[chosen[0]]!r}: ('R01', 'Text of the letter')}}."
+            f"These reasons have no code: {', '.join(lacking)}.{further} Add them, such as "
+            f"codes={{{name!r}: { ({when: example} if when else example)!r}}}."
         )
     return found
+
+
+def _named(attribute: str, columns: Sequence[str]) -> str:
+    """Return an attribute with the columns that say the same thing, or a group with its columns."""
+    others = ", ".join(repr(name) for name in columns if name != attribute)
+    return f"{attribute!r} {'with' if attribute in columns else 'of'} {others}" if others else repr(attribute)
 
 
 def _stated(case: Case, settings: ReasonSettings, a: int, code: str, text: str) -> StatedReason:

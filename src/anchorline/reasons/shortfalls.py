@@ -56,8 +56,13 @@ def read_off(neighborhood: TableNeighborhood, gains: np.ndarray, sign: float) ->
     return Measured(signed.mean(axis=1), zeros, zeros.astype(np.intp), np.array(tilts))
 
 
-def measure(case: Case, sign: float, is_open: Callable[[Measured], Sequence[int]], most: int) -> Measured:
-    """Compare pairs, at most ``most`` copies, until nothing is open; limits hold at every look together."""
+def measure(
+    case: Case, sign: float, is_open: Callable[[Measured], Sequence[int]], most: int, *, is_patient: bool
+) -> Measured:
+    """Compare pairs, at most ``most`` copies, until nothing is open; limits hold at every look together.
+
+    If ``is_patient``, the last round takes all copies that are left.
+    """
     neighborhood = case.neighborhood
     assert isinstance(neighborhood, TableNeighborhood)
     n_attributes, sides = len(neighborhood.names), _all_sides(neighborhood)
@@ -79,10 +84,11 @@ def measure(case: Case, sign: float, is_open: Callable[[Measured], Sequence[int]
         both = [(np.concatenate(donors[a]), np.concatenate(gains[a])) for a in range(n_attributes)]
         found = _figures(both, sides, case.settings.confidence)
         active = is_open(found)
-        n_most = max((int(found.n[a]) for a in active), default=0)
-        m = min(_GROWTH * n_most, most // (len(active) + 1))
-        if m < _FEWEST:
+        m = most // (len(active) + 1)
+        if not active or m < _FEWEST:
             break
+        if not is_patient or batch < _ROUNDS - 2:
+            m = min(_GROWTH * max(int(found.n[a]) for a in active), m)
     return found
 
 

@@ -45,7 +45,8 @@ def find_use(
             ]
             inputs = natives.of_columns(columns).rows(np.arange(b - a))
             changed[a:b] |= _decisions(predictor, questions.ask(inputs, b - a)) != own
-    return Use(attribute, int(changed.sum()), len(rows), len(values), n_values, questions.n_answers, by_trees)
+    counts = int(changed.sum()), len(rows), len(values), n_values, questions.n_answers
+    return Use(attribute, *counts, by_trees, tuple(table.names[j] for j in positions))
 
 
 def _decisions(predictor: Predictor, scores: Scores) -> np.ndarray:

@@ -57,6 +57,7 @@ _RULE_CLASSES = {  # the colors of a rule's title, by those of a sum's verdict
 _FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (  # the kinds of statements below each heading
     ("How we know", ("share", "rows", "fit", "limits", "note")),
     ("Effects", ("effect",)),
+    ("Shortfalls", ("shortfall",)),
     ("How altered copies are made", ("legend", "law")),
     ("Proof", ("proof", "alternative")),
     ("Queries", ("queries",)),
@@ -182,6 +183,11 @@ class _Sheet(ABC):
         """Return what an altered copy is."""
         return say.legend(self.result)
 
+    @property
+    def how_below(self) -> Sequence[Statement]:
+        """How we know, of which the page has nothing above."""
+        return self.how
+
     def how_we_know(self) -> str:
         """Return how we know, folded."""
         return f"<details><summary>How we know</summary>{''.join(self.paragraphs(self.how))}</details>"
@@ -259,6 +265,11 @@ class _RuleSheet(_Sheet):
 class _ReasonsSheet(_Sheet):
     def __init__(self, reasons: Reasons) -> None:
         super().__init__(reasons, say.reasons_statements_of(reasons), say.reasons_details_of(reasons))
+
+    @property
+    def how_below(self) -> Sequence[Statement]:
+        """All but what a shortfall is."""
+        return [each for each in self.how if each.kind != "legend"]
 
     def legend(self) -> str:
         """Return what a shortfall is."""
@@ -340,7 +351,7 @@ def _folds(sheet: _Sheet) -> str:
     """Return how we know, folded by heading; the last part has the seal of the record."""
     folds = ""
     for heading, kinds in _FOLDS:
-        body = "".join(sheet.paragraphs(each for each in sheet.how if each.kind in kinds))
+        body = "".join(sheet.paragraphs(each for each in sheet.how_below if each.kind in kinds))
         if "settings" in kinds:
             body += _table("Record", [("SHA-256 of the JSON", json.loads(sheet.result.to_json())["sha256"])])
         folds += _fold(heading, body)

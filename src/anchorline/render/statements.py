@@ -926,7 +926,9 @@ def reasons_statements_of(reasons: Reasons) -> tuple[Statement, ...]:
         is_probability=words.is_probability,
         line=reasons.output.threshold,
     )
-    lead = f"Main reasons, by how much better copies score with values of {reference_text(reasons, words)}:"
+    side = "rises" if reasons.settings["adverse"] == "below" else "falls"
+    reference = reference_text(reasons, words)
+    lead = f"Main reasons: how much {words.output} {side}, on average, with the values of {reference}:"
     return (
         _decision(reasons, words, total),
         Statement("lead", lead, asdict(reasons.reference)),
@@ -957,7 +959,7 @@ def reference_text(reasons: Reasons, words: Words) -> str:
     reference, n = reasons.reference, f"{reasons.reference.n_rows:,}"
     if reference.kind == "near":
         ends = f"{amount(reference.low or 0.0, 3)} to {amount(reference.high or 0.0, 3)}{words.unit}"
-        return f"{n} table rows that score just enough ({words.output} {ends})"
+        return f"{n} table rows that just pass ({words.output} {ends})"
     return f"all {n} table rows" if reference.kind == "all" else f"{n} reference rows"
 
 
@@ -965,11 +967,12 @@ def recourse_text(reason: StatedReason, recourse: Recourse) -> str:
     """Return whether another value of one attribute alone turns the decision."""
     if recourse.nearest is None:
         tried = "" if recourse.is_complete else f" of {recourse.n_values:,} that were tried"
-        return f"No other value of the reference{tried} alone turns the decision."
+        return f"No other value of the reference{tried} alone would turn the decision."
     parts = zip(reason.columns, recourse.nearest, strict=True)
     nearest = ", ".join(f"{shown(name)} {value_text(value, name)}" for name, value in parts)
     about = "" if recourse.is_complete else "about "
-    return f"{nearest} alone turns the decision, as {about}{percent(recourse.share)} of the reference's values do."
+    share = f"{about}{percent(recourse.share)} of the reference's values"
+    return f"With {nearest} alone, the decision would turn; so it would with {share}."
 
 
 def _near_ties(reasons: Reasons) -> Iterator[Statement]:
@@ -977,7 +980,9 @@ def _near_ties(reasons: Reasons) -> Iterator[Statement]:
         names, n = _listed([shown(name) for name in reasons.near_ties]), len(reasons.near_ties)
         text = f"Close: the limits of {names} overlap, so that which of them are main reasons is not certain."
         if n == 1:
-            text = f"Close: whether {names} is large enough for a main reason is not certain."
+            is_stated = any(reason.attribute in reasons.near_ties for reason in reasons)
+            text = f"{names} may be no main reason." if is_stated else f"{names} may also be a main reason."
+            text = f"Close: {text}"
         yield Statement("note", text, {"near_ties": list(reasons.near_ties)})
 
 
@@ -1013,7 +1018,6 @@ def reasons_details_of(reasons: Reasons) -> tuple[Statement, ...]:
         *_shortfalls(reasons, words),
         Statement("limits", sure),
         Statement("share", f"A main reason has at least {percent(PRINCIPAL)} of the largest shortfall."),
-        *_near_ties(reasons),
         Statement(
             "queries", f"The model was asked {reasons.n_queries:,} times.", {"n_queries": reasons.n_queries}
         ),
@@ -1037,22 +1041,23 @@ def _shortfalls(reasons: Reasons, words: Words) -> Iterator[Statement]:
             each.direction or "", ""
         )
         text = f"{shown(each.attribute)}: {amount(each.value, 3)}{words.unit}{limits}"
-        yield Statement("effect", f"{text}{better if each.value > 0 else ''}.", asdict(each))
+        yield Statement("shortfall", f"{text}{better if each.value > 0 else ''}.", asdict(each))
 
 
 def use_text(use: Use) -> str:
     """Return whether an attribute changes decisions, how many, and how surely."""
     changed = f"{use.n_changed:,}" if use.is_used else "none"
+    others = [shown(name) for name in use.columns if name != use.attribute and use.attribute in use.columns]
+    subject = (
+        f"{shown(use.attribute)} with {_listed(others)} change" if others else f"{shown(use.attribute)} changes"
+    )
     kind = "sets of values that the trees tell apart" if use.by_trees else "values"
     how = f"exact: each row was asked with all {use.n_values:,} {kind}"
     if use.n_values == 1:
         how = "exact: " + ("the trees never test it" if use.by_trees else "it has one value")
     if not use.is_exact:
         how = f"not exact: {use.n_tried:,} of {use.n_values:,} {kind} were tried"
-    return (
-        f"{shown(use.attribute)} changes {changed} of {use.n_rows:,} decisions in the table ({how}; "
-        f"{use.n_queries:,} queries)."
-    )
+    return f"{subject} {changed} of {use.n_rows:,} decisions in the table ({how}; {use.n_queries:,} queries)."
 
 
 def band_caption(rule: Rule) -> str:

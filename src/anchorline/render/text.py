@@ -89,7 +89,9 @@ def reasons_details(reasons: Reasons) -> str:
 
 
 def _with_details(text: str, details: Iterable[Statement]) -> str:
-    lines = [f"  {each.text}" if each.kind in ("effect", "alternative") else each.text for each in details]
+    lines = [
+        f"  {each.text}" if each.kind in ("effect", "shortfall", "alternative") else each.text for each in details
+    ]
     return "\n".join([text, "", *lines])
 
 

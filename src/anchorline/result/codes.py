@@ -56,14 +56,17 @@ class Codes:
 
     @classmethod
     def of(cls, given: Any) -> "Codes":
-        """Read codes from a mapping, from a CSV or JSON file, or from entries; without any, there are none.
+        """Read codes from a mapping, a frame, a CSV or JSON file, or entries; without any, there are none.
 
-        A CSV file has the columns attribute, code, text, and, if need be, when. A JSON file holds the mapping.
+        A frame or CSV file has the columns attribute, code, text, and, if need be, when. A JSON file holds the
+        mapping.
         """
         if isinstance(given, cls):
             return given
         if isinstance(given, str | os.PathLike):
             given = _read(Path(given))
+        elif given is not None and not isinstance(given, Mapping | Sequence):
+            given = _rows_of(given)
         entries = _entries_of(given) if isinstance(given, Mapping) else given or ()
         try:
             return cls(tuple(sorted((str(a), str(when), code, text) for a, when, code, text in entries)))
@@ -92,11 +95,28 @@ class Codes:
                 f"{', '.join(map(repr, known))}. Correct the names; a group of columns has one code."
             )
 
+    def check_one(self, columns: Sequence[str]) -> None:
+        """Raise `ParameterError` if columns that are one reason have different codes."""
+        first: dict[str, tuple[str, ...]] = {}
+        for name, *entry in self.entries:
+            other = first.setdefault(entry[0], (name, *entry)) if name in columns else (name, *entry)
+            if other[1:] != (*entry,):
+                raise ParameterError(
+                    f"{', '.join(map(repr, columns))} say the same thing in this table, so that they are one "
+                    f"reason, but the codes of {other[0]!r} and {name!r} for {entry[0] or 'any value'!r} differ. "
+                    "Keep one of them."
+                )
+
     def find(self, attribute: str, value: Any, direction: str | None) -> tuple[str, str] | None:
         """Return the code and the text for an attribute with this value; None if there is none."""
-        own = {when: (code, text) for name, when, code, text in self.entries if name == attribute}
-        whens = ("missing" if value is None else f"= {_text(value)}", direction or "", "")
-        return next((own[when] for when in whens if when in own), None)
+        return self.find_any({attribute: value}, direction)
+
+    def find_any(self, values: Mapping[str, Any], direction: str | None) -> tuple[str, str] | None:
+        """Return the code and the text for columns with these values, which are one reason."""
+        known = {(name, when): (code, text) for name, when, code, text in self.entries}
+        own = [(name, "missing" if value is None else f"= {_text(value)}") for name, value in values.items()]
+        whens = [*own, *((name, when) for when in (direction or "", "") for name in values)]
+        return next((known[each] for each in whens if each in known), None)
 
 
 def _text(value: Any) -> str:
@@ -111,14 +131,41 @@ def _entries_of(given: Mapping[Any, Any]) -> Iterator[Sequence[Any]]:
             yield attribute, when, *pair
 
 
+def _rows_of(given: Any) -> Any:
+    """Return the entries in a frame; other things are returned as they are."""
+    import narwhals as nw
+
+    frame = nw.from_native(given, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return given
+    _check_columns("a frame", frame.columns)
+    columns = {
+        name: ["" if is_null else value for value, is_null in zip(frame[name], frame[name].is_null(), strict=True)]
+        for name in frame.columns
+    }
+    whens = columns.get("when", [""] * len(frame))
+    return list(zip(columns["attribute"], whens, columns["code"], columns["text"], strict=True))
+
+
+def _check_columns(what: str, columns: Collection[str], how: str = "") -> None:
+    if not {"attribute", "code", "text"} <= {*columns}:
+        raise ParameterError(
+            f"codes is {what} with the columns {', '.join(map(repr, columns))}, but it must have attribute, code, "
+            f"text and, if need be, when{how}."
+        )
+
+
 def _read(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".json":
             return json.loads(text)
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-        return [(row["attribute"], row.get("when") or "", row["code"], row["text"]) for row in rows]
-    except (OSError, ValueError, KeyError) as error:
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        _check_columns(repr(str(path)), reader.fieldnames or (), ", separated by commas")
+        return [(row["attribute"], row.get("when") or "", row["code"], row["text"]) for row in reader]
+    except ParameterError:
+        raise
+    except (OSError, ValueError) as error:
         raise ParameterError(
             f"codes is {str(path)!r}, which cannot be read ({type(error).__name__}: {error}). Pass a CSV file "
             "with the columns attribute, code, text and, if need be, when; or a JSON file."

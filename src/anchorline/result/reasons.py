@@ -79,7 +79,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How many decisions in a table some value of one attribute changes.
+    """How many decisions in a table some value of one attribute changes, whose ``columns`` change together.
 
     ``n_changed`` of ``n_rows`` rows of the table are decided otherwise with another value. ``n_tried`` of
     ``n_values`` values were tried; of trees that were read (``by_trees``), these are the sets of values that
@@ -93,6 +93,7 @@ class Use:
     n_values: int
     n_queries: int
     by_trees: bool = False
+    columns: tuple[str, ...] = ()
 
     @property
     def is_used(self) -> bool:

@@ -21,6 +21,7 @@ SENTENCES = {
         "{found:,} fresh altered copies confirm what was measured: a figure more than 2.5 points outside its "
         "stated limits would have been noticed with a probability of 99.9%"
     ),
+    "agreed": "fresh altered copies, which nobody could foresee, agree with every shortfall",
     "codes_by_maker": "the texts are those of its maker's map, whose SHA-256 is {stated}",
     "time_by_maker": "the time is that of its maker: {stated!r:.60}",
     "no_digest": "it does not identify the model that it was made with",
@@ -28,6 +29,10 @@ SENTENCES = {
     # It does not.
     "tampered": "{detail}",
     "other_space": "it was made in another space: with another table, or with other options of it",
+    "other_near": (
+        "it was made in another space: with another table or other options of it, or with another model, because "
+        "which rows are 'near' depends on its answers"
+    ),
     "other_classes": "its classes are {stated}, but the model's are {found}",
     "other_instance": "the instance that was given is not the recorded one",
     "other_model": "the model answers differently: for this row, {where} is {found!r}, but {stated!r} is stated",

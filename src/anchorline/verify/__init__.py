@@ -20,7 +20,7 @@ def verify(
     seed: int | None = None,
     check: Callable[[], object] | None = None,
 ) -> "Verification":
-    """Compute an explanation, a rule, or changes, again, and return whether every figure is as stated.
+    """Compute an explanation, a rule, changes or reasons again, and return whether every figure is as stated.
 
     No figure is taken from the record: the neighbors are drawn again from the recorded settings, and the model is
     asked again. Numbers that are computed may differ by 1e-9 of their size, because machines round differently,
@@ -32,7 +32,7 @@ def verify(
     Parameters
     ----------
     record
-        An `Explanation`, a `Rule`, `Changes`, or the JSON of one as a text.
+        An `Explanation`, a `Rule`, `Changes`, `Reasons`, or the JSON of one as a text.
     model
         The model that the record is about.
     space

@@ -55,7 +55,7 @@ from anchorline.search.case import Case
 from anchorline.search.sources import Choose, ask_round, ask_streams, begin
 from anchorline.settings import Drawing, ReasonSettings, RuleSettings, Settings
 from anchorline.spaces.base import Neighborhood, Space
-from anchorline.spaces.table import as_space
+from anchorline.spaces.table import Table, as_space
 
 CONFIDENCE = 0.999
 MARGIN = 0.025
@@ -118,9 +118,9 @@ def verified(
     try:
         claimed = read_result(record) if isinstance(record, str) else record
     except TamperedError as error:
-        return _refuted("tampered", detail=str(error))
+        return replace(_refuted("tampered", detail=str(error)), subject=_subject_of(record))
     except FormatError as error:
-        return _unknown("unreadable", detail=str(error))
+        return replace(_unknown("unreadable", detail=str(error)), subject=_subject_of(record))
     try:
         answer = _verify(claimed, model, space, instance, secrets.randbits(62) if seed is None else seed, check)
     except PredictorError as error:
@@ -130,6 +130,12 @@ def verified(
     except _NOT_COMPUTED as error:
         answer = _refuted("not_computed", detail=str(error))
     return replace(answer, subject=_SUBJECTS[type(claimed)])
+
+
+def _subject_of(text: str) -> str:
+    """Return what a text that cannot be read as a record says it is."""
+    found = re.search(r'"kind": ?"(\w+)"', text)
+    return _SUBJECTS[_KINDS.get(found and found[1], Explanation)]
 
 
 def _check_arguments(record: Any, model: Any) -> None:
@@ -175,7 +181,8 @@ def _verify(
         settings = ReasonSettings.from_dict(claimed.settings)
         explainer = explainer.referring_to(None, settings)
     if explainer.space.fingerprint != claimed.space["fingerprint"]:
-        return _refuted("other_space")
+        is_near = isinstance(explainer.space, Table) and explainer.space.reference == "near"
+        return _refuted("other_near" if is_near else "other_space")
     if instance is None:
         instance = _plain(claimed.instance)
     elif _as_json(explainer.space.at(instance).instance) != _as_json(claimed.instance):
@@ -678,7 +685,8 @@ def verify_reasons(claimed: Reasons, explainer: Explainer, instance: Any, seed: 
         return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong))
     if claimed.model is not None and claimed.model != explainer.digest:
         return Verification(Outcome.CANNOT_TELL, (Reason("other_digest", stated=claimed.model),))
-    notes = [Reason("repeated"), *([Reason("no_digest")] if claimed.model is None else [])]
+    notes = [Reason("repeated"), *([Reason("agreed")] if claimed.source == "drawn" else [])]
+    notes += [Reason("no_digest")] if claimed.model is None else []
     notes += [Reason("codes_by_maker", stated=claimed.codes_sha256)] if settings.codes else []
     notes += [Reason("time_by_maker", stated=settings.time)] if settings.time else []
     return Verification(Outcome.HOLDS, (*notes, *_named_by_maker(claimed.output, explainer.model)))

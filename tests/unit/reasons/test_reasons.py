@@ -293,7 +293,7 @@ class TestRecord:
     def test_verify_repeats_it(self, found, model, table):
         answer = al.verify(found.to_json(), model, table, seed=1)
         assert answer.holds, answer
-        assert answer.codes == ("repeated", "codes_by_maker", "time_by_maker")
+        assert answer.codes == ("repeated", "agreed", "codes_by_maker", "time_by_maker")
 
     @pytest.mark.parametrize(
         ("place", "change"),
@@ -351,7 +351,7 @@ class TestRecord:
 
     def test_another_model_or_table(self, found, model, table):
         frame = table.schema.natives.rows(np.arange(1000))
-        assert al.verify(found, model, al.Table(frame[:900])).codes == ("other_space",)
+        assert al.verify(found, model, al.Table(frame[:900])).codes == ("other_near",)
         other = HistGradientBoostingClassifier(max_iter=31, random_state=0, categorical_features="from_dtype")
         other.fit(FRAME.assign(purpose=FRAME["purpose"].astype("category")), DECISION)
         assert al.verify(found, other, table).outcome is Outcome.DOES_NOT_HOLD
@@ -454,3 +454,110 @@ def test_a_value_is_neither_too_low_nor_too_high_if_only_missing_ones_are_better
     assert found.letter() == ["Years"]
     assert found.shortfall("years").direction is None
     assert found.shortfall("years").value == pytest.approx(0.25)
+
+
+def twins():
+    """Points of two columns that say the same thing, and of a third."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"A4": rng.integers(0, 9, 200), "A9": rng.integers(0, 9, 200)})
+    frame.insert(1, "A5", frame["A4"] * 10)
+    explainer = al.Explainer(
+        lambda rows: rows["A4"].to_numpy() + 0.1 * rows["A5"].to_numpy() + rows["A9"].to_numpy(),
+        frame,
+        output="s",
+        threshold=20,
+    )
+    return frame, explainer, {"A4": 1, "A5": 10, "A9": 2}
+
+
+class TestColumnsThatSayTheSame:
+    def test_a_code_of_either_counts(self):
+        _, explainer, row = twins()
+        for name in ("A4", "A5"):
+            found = explainer.reasons(row, codes={name: {"low": ("R4", "Too few")}, "A9": ("R9", "Nine")})
+            assert {*found.letter()} == {"Too few", "Nine"}
+        with pytest.raises(ParameterError, match=r"'A4', 'A5' say the same thing .* Keep one of them"):
+            explainer.reasons(row, codes={"A4": ("R4", "Four"), "A5": ("R5", "Five"), "A9": ("R9", "Nine")})
+
+    def test_errors_name_both(self):
+        _, explainer, row = twins()
+        with pytest.raises(ProhibitedError, match="would be one of them: 'A4' with 'A5' "):
+            explainer.reasons(row, prohibited=["A5"])
+        with pytest.raises(UnmappedError, match=r"'A4' with 'A5' \(low\).* one reason, .*codes={'A4': \('R01'"):
+            explainer.reasons(row, codes={"A9": ("R9", "Nine")})
+        with pytest.raises(UnmappedError, match=r"codes={'A4': {'low': \('R01'"):
+            explainer.reasons(row, codes={"A9": ("R9", "Nine"), "A5": {"high": ("R4", "Many")}})
+
+    def test_use_names_both(self):
+        _, explainer, _ = twins()
+        assert str(explainer.check_use("A5")).startswith("A5 with A4 change ")
+        assert str(explainer.check_use("A9")).startswith("A9 changes ")
+
+
+def test_a_code_of_a_member_of_a_group_is_an_error():
+    frame = pd.DataFrame({"a": range(20), "c": [0, 1] * 10, "d": [0, 1, 1, 0] * 5})
+    table = al.Table(frame, groups={"pair": ["a", "c"]})
+    explainer = al.Explainer(lambda rows: rows["c"].to_numpy() * 1.0, table, output="s", threshold=0.5)
+    with pytest.raises(ParameterError, match="codes for 'c', but the attributes are 'pair', 'd'"):
+        explainer.reasons(frame.iloc[0], codes={"c": ("R1", "C")})
+
+
+def test_codes_from_a_frame_and_from_a_file_with_semicolons(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "attribute": ["age", "age"],
+            "when": ["low", None],
+            "code": ["R1", "R2"],
+            "text": ["Too young", "Age"],
+        }
+    )
+    assert Codes.of(frame) == Codes.of({"age": {"low": ("R1", "Too young"), "": ("R2", "Age")}})
+    assert Codes.of(frame[1:].drop(columns="when")) == Codes.of({"age": ("R2", "Age")})
+    frame.to_csv(tmp_path / "codes.csv", sep=";", index=False)
+    with pytest.raises(ParameterError, match=r"'attribute;when;code;text', but it must .* separated by commas"):
+        Codes.of(tmp_path / "codes.csv")
+    with pytest.raises(ParameterError, match="codes is a frame with the columns 'code', 'text', but"):
+        Codes.of(frame[["code", "text"]])
+
+
+def test_a_number_of_queries_is_used_until_the_choice_is_clear():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+
+    def score(rows):
+        a, b, c = (rows[name].to_numpy() for name in "abc")
+        return a + b + c + a * b * c
+
+    explainer = al.Explainer(score, frame, output="s", threshold=0)
+    row = {"a": -1.0, "b": -1.0, "c": -1.0}
+    found = [explainer.reasons(row, n=1, queries=queries) for queries in (3000, 100_000)]
+    assert [each.n_queries > 0.9 * limit for each, limit in zip(found, (3000, 100_000), strict=True)] == [True] * 2
+    assert all(each.near_ties for each in found)
+    assert found[1].shortfalls[0].n > found[0].shortfalls[0].n
+
+
+def test_a_tie_of_a_prohibited_attribute_is_said_to_be_one():
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (100, 3)), columns=list("abc"))
+    frame = pd.concat([frame, 1 - frame], ignore_index=True)
+    explainer = al.Explainer(lambda rows: rows.to_numpy().sum(axis=1) / 1.0, frame, output="s", threshold=2)
+    with pytest.raises(ProhibitedError, match="would be, or could be, one of them: 'c'"):
+        explainer.reasons([0] * 3, n=2, prohibited=["c"])
+
+
+def test_a_cut_record_is_still_called_one_of_reasons(found, model, table):
+    assert str(al.verify(found.to_json()[:-20], model, table)).startswith("Whether the list of reasons holds")
+    assert str(al.verify(found.to_json().replace("Income", "income"), model, table)).startswith(
+        "The list of reasons does not hold"
+    )
+
+
+def test_words_of_errors(explainer, model, table, declined):
+    with pytest.raises(ParameterError, match="'below' if low scores are adverse, or 'above' if high ones are"):
+        explainer.reasons(declined.iloc[0], adverse="high")
+    with pytest.raises(ParameterError, match=r"it must be a frame, 'all' or 'near'. Type reference='near'"):
+        explainer.reasons(declined.iloc[0], reference="nearest")
+    renamed = HistGradientBoostingClassifier(max_iter=2).fit(
+        FRAME[["age", "debt"]], np.where(DECISION == "approved", "yes", "no")
+    )
+    with pytest.raises(ParameterError, match=r"output='yes', threshold=0\.5"):
+        al.Explainer(renamed, FRAME[["age", "debt"]]).reasons(0)
