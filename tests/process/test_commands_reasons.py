@@ -51,6 +51,7 @@ def test_a_letter_a_page_and_a_record_that_verifies(run_here, tmp_path, codes, d
     page, record = tmp_path / "file.html", tmp_path / "reasons.json"
     assert run_here(*BASE, *near, "--out", page).returncode == 0
     assert letter.stdout.splitlines()[0] in page.read_text()
+    assert f"Row {declined}" in page.read_text()
     assert run_here(*BASE, *near, "--time", "2026-03-04", "--out", record).returncode == 0
     assert Reasons.from_json(record.read_text()).settings["time"] == "2026-03-04"
     verified = run_here("verify", record, *VERIFY)
@@ -74,9 +75,14 @@ def test_errors_are_one_line_in_the_words_of_the_command(run_here, codes, declin
     unmapped = run_here(*BASE, "--row", declined, "--codes", codes, "-n", 1, "--prohibited", "note")
     assert "prohibited" in error_line(unmapped, 6)
     codes.write_text("attribute,code,text\nchildren,R1,Children\n")
-    assert "have no code" in error_line(run_here(*BASE, "--row", declined, "--codes", codes), 6)
+    unmapped = error_line(run_here(*BASE, "--row", declined, "--codes", codes), 6)
+    assert "have no code" in unmapped
+    assert "R01,Text of the letter in --codes" in unmapped
+    several = run_here(*BASE, "--row", declined, "--row", declined + 1, "--codes", codes)
+    assert f"Row {declined}: " in error_line(several, 6)
+    assert "--codes FILE" in error_line(run_here(*BASE, "--row", declined, "--letter"), 2)
     none = run_here(*BASE[:5], "--row", declined)
-    assert "threshold" in error_line(none, 2)
+    assert "Type --output yes --threshold 0.5." in error_line(none, 2)
 
 
 def test_batch_adds_columns(run_here, tmp_path, codes):

@@ -107,7 +107,7 @@ def reasons(
                 print_message(with_option_names(f"Row {at}: {error}"))
             except ReasonsError as error:
                 raise error if len(instances) == 1 else type(error)(f"Row {at}: {error}") from None
-    shown = [(at, _shown(each, chosen_format, letter, details)) for at, each in found]
+    shown = [(at, _shown(each, chosen_format, letter, details, f"Row {at}")) for at, each in found]
     if len(instances) > 1 and chosen_format is Format.text:
         shown = [(at, f"Row {at}\n{text}\n") for at, text in shown]
     if shown:
@@ -115,11 +115,11 @@ def reasons(
     return Code.OK if found else Code.CANNOT_TELL
 
 
-def _shown(reasons: Reasons, form: Format, letter: bool, details: bool) -> str:
+def _shown(reasons: Reasons, form: Format, letter: bool, details: bool, case: str) -> str:
     if letter:
         return printable_lines("\n".join(reasons.letter()))
     if form is Format.json:
         return reasons.to_json()
     if form is Format.html:
-        return reasons.to_html()
+        return reasons.to_html(case)
     return printable_lines(reasons.details() if details else reasons)

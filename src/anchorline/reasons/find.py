@@ -151,8 +151,9 @@ def _check_decision(predictor: Predictor, settings: ReasonSettings) -> None:
     assert output.threshold is not None
     if (score >= output.threshold) == (settings.adverse == "below"):
         other = "above" if settings.adverse == "below" else "below"
+        name = f"P({output.name})" if output.is_probability else output.name
         raise FavorableError(
-            f"The decision on this row is favorable, so that nothing is adverse: {output.name} is {score:.4g}, "
+            f"The decision on this row is favorable, so that nothing is adverse: {name} is {score:.4g}, "
             f"{output.decision}. If scores {other} the threshold are adverse, type adverse={other!r}."
         )
 

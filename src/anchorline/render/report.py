@@ -124,7 +124,7 @@ def _part(table: Table, name: str) -> str:
     return "fixed" if name in table.held else "" if group is None else f"changes with {say.shown(group)}"
 
 
-def page(result: Subject, frontier: Frontier | None = None, rule: Rule | None = None) -> str:
+def page(result: Subject, frontier: Frontier | None = None, rule: Rule | None = None, case: str = "") -> str:
     """Return a result as one self-contained page: the answer on top, folded below it how we know.
 
     Parameters
@@ -135,9 +135,12 @@ def page(result: Subject, frontier: Frontier | None = None, rule: Rule | None = 
         The frontier of the same prediction, shown as a chart; that of another one raises `ParameterError`.
     rule
         The rule of the same row, shown beside the sum; that of another row raises `ParameterError`.
+    case
+        What the caller calls the case, shown below the title.
     """
     sheet = _sheet_of(result)
     verdict = f"<p>{sheet.verdict}</p>" if sheet.verdict else ""
+    verdict += f"<p><bdi>{escape(say.shown(case))}</bdi></p>" if case else ""
     body = f"<section><h1>{sheet.title()}</h1>{verdict}{sheet.answer()}{_caption(sheet.legend())}</section>"
     if rule is not None:
         body = f'<div class="pair">{body}{_beside(result, rule)}</div>'

@@ -135,6 +135,7 @@ class Words:
         self.is_number = output.kind == "number"
         self.is_probability = output.is_probability
         self.decision = _decided(explanation)
+        self.names_class = output.is_probability or bool(output.classes)  # else the decision names the threshold
         name = "output" if output.name == "f(x)" else shown(output.name)
         name = name if self.is_number else class_text(name)
         is_score = output.kind == "class" and not output.is_probability
@@ -253,7 +254,7 @@ def _decided(explanation: Subject) -> str:
     is_above = explanation.prediction >= output.threshold
     if contrast is not None:
         return f"{contrast[not is_above]} rather than {contrast[is_above]}"
-    if output.is_probability:
+    if output.is_probability or (isinstance(explanation, Reasons) and output.classes):
         others = [label for label in output.classes or () if str(label) != output.name]
         not_named = class_text(others[0]) if len(others) == 1 else f"not {class_text(output.name)}"
         return class_text(output.name) if is_above else not_named
@@ -276,7 +277,7 @@ def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedS
         text = f"Model's decision: {words.decision} (1; others 0)."
         return Statement("decision", text, figures)
     text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
-    text += _threshold(output, digits)
+    text += _threshold(output, digits, is_always=isinstance(explanation, Reasons) and words.names_class)
     if output.runner_up is not None:
         label, score = output.runner_up
         figures["runner_up"] = output.runner_up
@@ -286,9 +287,10 @@ def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedS
     return Statement("decision", f"{text}.", figures)
 
 
-def _threshold(output: Output, digits: PrintedSum) -> str:
-    """Return the threshold of a probability, unless it is a half."""
-    if not output.is_probability or output.threshold is None or output.threshold == 0.5:
+def _threshold(output: Output, digits: PrintedSum, *, is_always: bool = False) -> str:
+    """Return the threshold of a probability, unless it is a half; or always."""
+    is_worth_it = is_always or (output.is_probability and output.threshold != 0.5)
+    if not is_worth_it or output.threshold is None:
         return ""
     printed = digits.number(output.threshold)
     is_exact = float(printed) == output.threshold
@@ -969,7 +971,7 @@ def recourse_text(reason: StatedReason, recourse: Recourse) -> str:
         tried = "" if recourse.is_complete else f" of {recourse.n_values:,} that were tried"
         return f"No other value of the reference{tried} alone would turn the decision."
     parts = zip(reason.columns, recourse.nearest, strict=True)
-    nearest = ", ".join(f"{shown(name)} {value_text(value, name)}" for name, value in parts)
+    nearest = ", ".join(f"{shown(name)} = {value_text(value, name)}" for name, value in parts)
     about = "" if recourse.is_complete else "about "
     share = f"{about}{percent(recourse.share)} of the reference's values"
     return f"With {nearest} alone, the decision would turn; so it would with {share}."

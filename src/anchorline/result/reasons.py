@@ -184,11 +184,11 @@ class Reasons(Record):
 
         return fragment(self)
 
-    def to_html(self) -> str:
-        """Return one page for the file, without scripts or network."""
+    def to_html(self, case: str = "") -> str:
+        """Return one page for the file, without scripts or network; ``case`` names it there, such as "Row 17"."""
         from anchorline.render.report import page
 
-        return page(self)
+        return page(self, case=case)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return a frame of the given backend with one row per reason."""

@@ -40,7 +40,7 @@ _REASONS: dict[type[AnchorlineError], tuple[str, str]] = {  # the type of the pr
     UnmappedError: ("unmapped", "Add them to the file of --codes."),
     ReasonsError: ("no-reasons", "Start the server with --reference near or another file."),
 }
-_PYTHON = re.compile(r" (?:If scores|Correct the model|Add them to codes|Type ).*", re.DOTALL)
+_PYTHON = re.compile(r" (?:If scores|Correct the model|Add them, |Type ).*", re.DOTALL)
 _CLIENT_ERRORS = (InstanceError, ParameterError, FormatError, BudgetError, ModelInputError)
 
 

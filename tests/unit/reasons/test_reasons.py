@@ -561,3 +561,26 @@ def test_words_of_errors(explainer, model, table, declined):
     )
     with pytest.raises(ParameterError, match=r"output='yes', threshold=0\.5"):
         al.Explainer(renamed, FRAME[["age", "debt"]]).reasons(0)
+
+
+class TestWordsOfTheAnswer:
+    def test_the_decision_has_one_name_on_every_scale_and_the_threshold_is_stated(self, model, table, declined):
+        for scale, threshold in (("probability", 0.5), ("margin", 0.0)):
+            explainer = al.Explainer(model, table, output="approved", output_scale=scale, threshold=threshold)
+            decision, *_ = str(explainer.reasons(declined.iloc[0])).splitlines()
+            assert decision.startswith("Model's decision: declined, ")
+            assert decision.endswith((" (threshold 0.50).", " (threshold 0.00)."))
+
+    def test_the_page_names_the_case_and_says_everything_once(self, found):
+        page = found.to_html("<Case> 4711")
+        assert "&lt;Case&gt; 4711" in page
+        assert ">Shortfalls<" in page
+        assert ">Effects<" not in page
+        assert page.count("A shortfall says how much") == 1
+        assert page.count("Close:") == found.details().count("Close:") == (1 if found.near_ties else 0)
+
+    def test_recourse_is_a_condition(self, found):
+        for reason in found:
+            if reason.recourse.nearest is not None:
+                assert f"With {reason.attribute} = " in str(found)
+                assert "alone, the decision would turn; so it would with" in str(found)
