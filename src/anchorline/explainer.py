@@ -496,6 +496,7 @@ class Explainer:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from anchorline.spaces.table import Table
         >>> table = Table(np.sin(np.arange(200.0)).reshape(100, 2))
         >>> [finding.code for finding in Explainer(lambda rows: 0.0 * rows[:, 0], table).check()]
