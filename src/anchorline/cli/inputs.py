@@ -289,14 +289,14 @@ def instances_to_explain(rows: Sequence[int], rows_file: str | None, space: Any)
     return list(enumerate(_as_dictionaries(rows_like(space, rows_file))))
 
 
-def rows_like(space: Any, path: str) -> Any:
-    """Return the rows of a file in the types of the training table.
+def rows_like(space: Any, path: str, also: Iterable[str] = ()) -> Any:
+    """Return the rows of a file in the types of the training table, and the columns ``also`` by their looks.
 
     The rows of a CSV file are dictionaries. A file that stores types is returned as a frame.
     """
     from anchorline.spaces.columns import BOOLEAN, NUMBER  # noqa: PLC0415  heavy
 
-    schema, numbers = space.schema, set()
+    schema, numbers = space.schema, {*also}
     for name, column, dtype in zip(schema.names, schema.columns, schema.types, strict=True):
         categories = (dtype.categories or {}).values()  # categories can be numbers or booleans
         if column.kind in (NUMBER, BOOLEAN) or any(not isinstance(value, str) for value in categories):

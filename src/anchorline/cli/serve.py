@@ -14,7 +14,7 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.console import State, is_terminal, print_message, print_result
 from anchorline.cli.contents import CollectionOptions
-from anchorline.cli.inputs import AskedModelOptions, OutputOptions, TableOptions, file_digest
+from anchorline.cli.inputs import AskedModelOptions, OutputOptions, TableOptions, file_digest, rows_like
 from anchorline.cli.options import Side, option
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.model.loaders.rows import FileModel
@@ -25,7 +25,7 @@ _FIRST_QUERIES = 100
 LogFormat = enum.StrEnum("LogFormat", ["text", "json"])
 EXAMPLES = """\
 anchorline serve --demo
-anchorline serve model.onnx --data train.parquet --target approved
+anchorline serve model.onnx --data train.parquet --target approved --cases today.parquet
 anchorline serve mypackage.reviews:classify --text reviews.csv --column text
 anchorline serve mypackage.photos:classify --images photos --max-queries 1000
 anchorline serve model.skops --data train.csv --target approved --output yes --threshold 0.5 --codes codes.csv
@@ -101,6 +101,14 @@ def serve(
     data: Annotated[
         str | None, typer.Option("--data", metavar="FILE", help="The table that the model was trained on.")
     ] = None,
+    cases: Annotated[
+        str | None,
+        typer.Option(
+            "--cases",
+            metavar="FILE",
+            help="The rows to explain, instead of those of --data; with the --target column, also what came true.",
+        ),
+    ] = None,
     server_options: ServerOptions,
     letter_options: LetterOptions,
     target: opt.Target = None,
@@ -134,6 +142,12 @@ def serve(
     print_progress("Loading the model and the cases." if is_collection else "Loading the model and the table.")
     parts = (collection_options, table_options, output_options, model_options)
     explainer, default_name, truth = _demo() if given.demo else _loaded(spec, data, target, *parts)
+    rows = None
+    if cases is not None:
+        if data is None:
+            raise ParameterError("--cases was given without the table of the model. Add --data FILE.")
+        rows = rows_like(explainer.space, cases, also=target or ())
+        truth = _truth(rows, target[0]) if target else None
     print_progress("Asking the model for its first answers.")
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
@@ -148,6 +162,7 @@ def serve(
         allow_hosts=frozenset(given.allow_host or ()),
         proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
         audit_log=given.audit_log,
+        cases=rows,
         truth=truth,
         reasons=letter_options.settings(explainer),
         fingerprint=None if spec is None else _digest(spec, explainer.model),
@@ -190,6 +205,16 @@ def _loaded(
         space, truth = table_options.space_and_truth(data, target)
     cache = model_options.open(spec, loaded := model_options.load(spec))
     return output_options.explainer(loaded, space, cache), _model_name(spec), truth
+
+
+def _truth(rows: Any, target: str) -> tuple[str, list[Any]] | None:
+    """Return the name and the values of the outcomes of some rows, or None if they lack them."""
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    if isinstance(rows, list):
+        return (target, [row[target] for row in rows]) if rows and target in rows[0] else None
+    frame = nw.from_native(rows, eager_only=True)
+    return (target, frame[target].to_list()) if target in frame.columns else None
 
 
 def _model_name(spec: str) -> str:

@@ -59,6 +59,8 @@ class Studio:
         The reverse proxy in front of the server.
     audit_log
         File to which one line per request about a case is appended.
+    cases
+        Rows to explain instead of the training rows: a frame with their columns, or a list of dictionaries.
     truth
         What the model predicts, as it turned out: the name of this column, and one value per case.
     reasons
@@ -77,6 +79,7 @@ class Studio:
         limits: StudioLimits | None = None,
         proxy: Proxy | None = None,
         audit_log: Path | None = None,
+        cases: Any = None,
         truth: tuple[str, Sequence[Any]] | None = None,
         reasons: ReasonSettings | None = None,
         fingerprint: str | None = None,
@@ -84,7 +87,7 @@ class Studio:
         self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.fingerprint, self.limits = name, fingerprint, limits or StudioLimits()
         self.access, self.metrics = Access(token, hosts), Metrics()
-        self.service = ExplanationService(explainer, self.limits, self.metrics, truth, reasons)
+        self.service = ExplanationService(explainer, self.limits, self.metrics, truth, reasons, cases)
         self.jobs = JobQueue(self.limits, self.metrics)
         # Read once at start; a requested name is never used as a path on disk.
         folder = resources.files("anchorline.studio").joinpath("static")

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from itertools import compress, islice
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
-from anchorline.errors import ParameterError
+from anchorline.errors import ParameterError, listed
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
 from anchorline.model.predictor import Questions, Scores
 from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.spaces.columns import CATEGORY, NUMBER, Column, text_of
 from anchorline.spaces.rows import plain
-from anchorline.spaces.table import Table
+from anchorline.spaces.table import Table, TableRows
 from anchorline.studio.contents import Contents
 from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.problems import Problem
@@ -50,21 +51,32 @@ class Changed:
 
 
 class TableCases:
-    """The rows of a table by position. ``columns`` are searched; row i is stored at ``stored_at[i]`` in them."""
+    """Rows by position: those of the training table, or ``given`` ones in a frame or a list of dictionaries.
+
+    ``columns`` are searched; row i is stored at ``stored_at[i]`` in them.
+    """
 
     block_rows = 4096  # rows that the model is asked about before the next request gets its turn
 
-    def __init__(self, space: Table) -> None:
-        self._space, self._natives = space, space.schema.natives
-        self.names, self.columns, self.n_rows = list(space.names), space.schema.columns, space.schema.n_rows
-        self.stored_at = space.schema.positions  # the schema keeps its rows in an order of its own
+    def __init__(self, space: Table, given: Any = None) -> None:
+        self._space, self.names, self.are_training = space, list(space.names), given is None
+        if given is None:
+            self._natives, self.columns = space.schema.natives, space.schema.columns
+            self.stored_at = space.schema.positions  # the schema keeps its rows in an order of its own
+        else:
+            rows = _read_cases(space, given)
+            self._natives, self.columns, self.stored_at = rows.natives, rows.columns, np.arange(len(rows))
+        self.n_rows = len(self.stored_at)
         self._numeric = {*compress(self.names, [column.kind == NUMBER for column in self.columns])}
 
     def parse_row(self, row: Any) -> Any:
-        """Return a position, or values by column with the texts that `browser_value` writes parsed."""
-        if not isinstance(row, dict):
+        """Return a training row's position, or values by column with the texts of `browser_value` parsed."""
+        if isinstance(row, dict):
+            return {key: _parse_integer(value) if key in self._numeric else value for key, value in row.items()}
+        check_position(row, self.n_rows)
+        if self.are_training:
             return row
-        return {key: _parse_integer(value) if key in self._numeric else value for key, value in row.items()}
+        return {name: self.cells(j, [row])[0] for j, name in enumerate(self.names)}
 
     def cells(self, j: int, stored: Sequence[int]) -> list[Plain]:
         """Return values of column ``j`` at stored rows with all their digits, as types that JSON can represent."""
@@ -79,8 +91,9 @@ class TableCases:
         yield self._natives.rows(stored), len(stored)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return a description per column: its name, its kind, and the values that can be chosen for it."""
-        return [_describe_column(name, column) for name, column in zip(self.names, self.columns, strict=True)]
+        """Return a description per column: its name, its kind, and the training values to choose from."""
+        columns = self._space.schema.columns
+        return [_describe_column(name, column) for name, column in zip(self.names, columns, strict=True)]
 
     def change(
         self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
@@ -97,6 +110,32 @@ class TableCases:
         values = dict(zip(self.names, map(browser_value, after.instance), strict=True))
         is_broken = [not self._space.is_true(fact, after.columns)[0] for fact in facts]
         return Changed(after.original, values, is_broken)
+
+
+def _read_cases(space: Table, given: Any) -> TableRows:
+    """Return rows in the types of the training table; columns that it lacks, such as the outcome, are left out."""
+    is_list = isinstance(given, list)
+    frame = given if is_list else nw.from_native(given, eager_only=True)
+    held = (frame[0] if frame else ()) if is_list else frame.columns
+    lacking = [name for name in space.names if name not in held]
+    if not len(frame) or lacking:
+        what = f"lack the columns {listed(lacking)}" if len(frame) else "are none"
+        raise ParameterError(
+            f"The cases {what}; they need at least one row and every column of the training table."
+        )
+    part = frame if is_list else frame.select(space.names)
+    if is_list:
+        part = np.empty((len(frame), len(space.names)), dtype=object)
+        part[:] = [[row[name] for name in space.names] for row in frame]
+    rows = space.rows(part)
+    assert rows is not None  # its columns are those of the table
+    return rows
+
+
+def check_position(position: int, n_rows: int) -> None:
+    """Raise `Problem` 404 unless a case has this number."""
+    if not 0 <= position < n_rows:
+        raise Problem(404, f"No case has the number {position}; the numbers are 0 to {n_rows - 1}.")
 
 
 def browser_value(value: Plain) -> Plain:
@@ -119,6 +158,8 @@ def _describe_column(name: str, column: Column) -> dict[str, Any]:
 
 class ContentCases:
     """Texts or images by position, in one column."""
+
+    are_training = False  # a text or an image is a case, and nothing says what the model was trained on
 
     def __init__(self, space: Contents) -> None:
         self._space, self.n_rows, self.names = space, len(space.contents), [space.column]
@@ -145,6 +186,8 @@ class ContentCases:
 
     def parse_row(self, row: Any) -> Any:
         """Return a position or a row by column."""
+        if isinstance(row, int):
+            check_position(row, self.n_rows)
         return row
 
     def describe(self) -> list[dict[str, Any]]:
@@ -294,8 +337,8 @@ def _readable(texts: list[str] | None, values: np.ndarray) -> Answers:
 class Catalog:
     """The cases of a space by position; every search and every sort covers all of them."""
 
-    def __init__(self, explainer: Explainer) -> None:
-        self._explainer, self.cases = explainer, cases_of(explainer.space)
+    def __init__(self, explainer: Explainer, cases: Any = None) -> None:
+        self._explainer, self.cases = explainer, cases_of(explainer.space, cases)
         self.names, self.n_rows, self._stored_at = self.cases.names, self.cases.n_rows, self.cases.stored_at
         exact = lambda j, row: self.cases.cells(j, [row])[0]  # noqa: E731
         self._search = Search(self.names, list(self.cases.columns), exact)
@@ -380,10 +423,10 @@ class Catalog:
         return in_schema_order
 
 
-def cases_of(space: Any) -> Cases:
-    """Return the cases of a space; raise `ParameterError` if it has none."""
+def cases_of(space: Any, given: Any = None) -> Cases:
+    """Return the cases of a space, or ``given`` rows instead of those of a table."""
     if isinstance(space, Table):
-        return TableCases(space)
+        return TableCases(space, given)
     if isinstance(space, Contents):
         return ContentCases(space)
     raise ParameterError(

@@ -268,7 +268,7 @@ _STATUSES = {
     400: "The body is not valid JSON, or it is nested too deeply.",
     401: "The token is missing or wrong.",
     403: "The request comes from another site.",
-    404: "No resource exists at this address.",
+    404: "No resource exists at this address, or no case has this number.",
     408: "The request took too long to arrive.",
     413: "The body is too large.",
     415: "The body is not application/json.",

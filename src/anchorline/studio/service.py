@@ -129,10 +129,11 @@ class ExplanationService:
         metrics: Metrics,
         truth: tuple[str, Sequence[Any]] | None = None,
         reasons: ReasonSettings | None = None,
+        cases: Any = None,
     ) -> None:
         self._limits = limits
         self._explainer, self._model = lock_model(explainer, metrics, ask_table=limits.max_queries >= MOST_QUERIES)
-        self.catalog = Catalog(self._explainer)
+        self.catalog = Catalog(self._explainer, cases)
         self.truth = None if truth is None else Truth(*truth, self.catalog.n_rows)
         if self.truth is not None and self._explainer.target.task != "number":
             self.catalog.rightness = self.truth.rightness
@@ -159,6 +160,7 @@ class ExplanationService:
             "explains": None if target.column is None else printable(output_name(target, target.column)),
             "target": None if self.truth is None else printable(self.truth.name),
             "is_table": is_table,
+            "are_training": self.catalog.cases.are_training,
             "k": space.default_k,
             "most_k": min(10, len(self.catalog.names)) if is_table else 12,
         }
@@ -285,7 +287,8 @@ class ExplanationService:
         if cohort.explained:
             content["summary"] = summary_view([*cohort.explained])
         if cohort.found is not None and cohort.n_answered == len(cohort.answered):
-            content["outcomes"] = outcomes(self.catalog.answer_table, cohort.answered, self.truth)
+            found = outcomes(self.catalog.answer_table, cohort.answered, self.truth)
+            content["outcomes"] = found | {"are_training": self.catalog.cases.are_training}
         return _json(content)
 
     def overview_table(self, request: OverviewRequest, user: str | None = None) -> bytes:
@@ -357,7 +360,7 @@ class ExplanationService:
 
         def build() -> Cohort:
             def explain(position: int) -> Explanation:
-                return explainer.explain_with(position, settings, checkpoint)
+                return explainer.explain_with(self.catalog.cases.parse_row(position), settings, checkpoint)
 
             return Cohort(self.catalog, request.search, request.n_rows, explain, self._limits.timeout / 2)
 

@@ -238,8 +238,9 @@ export class Overview {
       explained ? h("div", { class: "downloads" }, h("button", { type: "button", id: "overview-csv", onclick: () => download().catch(this.onError) }, "CSV")) : null);
   }
 
-  outcomes({ n, target, decisions, mismatch, right, n_true: known, confusion, numbers }) {
+  outcomes({ n, target, decisions, mismatch, right, n_true: known, confusion, numbers, are_training: areTraining }) {
     const parts = [];
+    const compared = right || numbers?.mean_absolute_error !== undefined;
     if (decisions) {
       parts.push(h("ul", { class: "shares" }, decisions.slice(0, 12).map(({ label, count: size }) => h("li", null, isolate(label), bar(size / n), h("b", null, percent(size / n))))));
     }
@@ -260,6 +261,7 @@ export class Overview {
         row.map((size, j) => h("td", { class: i === j ? "number right" : size ? "number wrong" : "number" }, count(size)))));
       parts.push(table("Decisions by true outcomes", [`true ${target}`, ...confusion.labels.map((label) => `#decided ${label}`)], rows));
     }
+    if (compared && areTraining) parts.push(h("p", { class: "note" }, "The model may have learned from these very cases. It can be wrong more often about new ones."));
     return card("What the model decides", ...parts);
   }
 
