@@ -448,7 +448,7 @@ class Explainer:
         reasons: Any = None,
         **keywords: Unpack[ExplainKeywords],
     ) -> Explanations:
-        """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
+        """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); docs/production.md.
 
         With ``errors="keep"``, a row that fails, or takes more than ``row_timeout`` seconds, becomes a `Failure`.
         ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to be mixed in one call of

@@ -17,7 +17,7 @@ _SCALES = (None, "log-odds", "margin")
 
 
 class Verdict(enum.Enum):
-    """Whether the facts explain the prediction; see docs/guarantees.md for the rule."""
+    """Whether the facts explain the prediction; see docs/figures.md for the rule."""
 
     ROBUST = "robust"
     EXPLAINED = "explained"
