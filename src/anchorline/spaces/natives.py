@@ -11,23 +11,33 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
+from narwhals.dependencies import (
+    get_pandas,
+    get_polars,
+    get_pyarrow,
+    is_pandas_dataframe,
+    is_polars_dataframe,
+    is_pyarrow_table,
+)
 
 from anchorline.errors import ParameterError
 
 _COPIED = 8  # times as many rows as are drawn take as long to copy as the drawn ones take to select
-_BLOCK = 2**16  # cells that are copied at once, so that they stay in the processor's cache
 
 
 def natives_of(table: Any) -> "Natives | None":
     """Return a pandas, Polars or Arrow table or a 2-D array as natives; None for any other object."""
     if isinstance(table, np.ndarray):
-        return ArrayNatives(np.asfortranarray(table))
+        return ArrayNatives(tuple(table.T))
     if is_pandas_dataframe(table):
-        labels, dtypes = table.columns.view(), set(table.dtypes)
-        if len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes):
-            return ArrayNatives(np.asfortranarray(table.to_numpy()), labels)
-        return PandasNatives(tuple(_array_of(table.iloc[:, j]) for j in range(table.shape[1])), labels)
+        dtypes = set(table.dtypes)
+        if len(dtypes) == 1 and isinstance(dtypes.pop(), np.dtype):  # thousands of columns at once
+            return ArrayNatives(tuple(table.to_numpy().T), table.columns.view())
+        arrays = (
+            column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+            for _, column in table.items()
+        )
+        return ArrayNatives(tuple(arrays), table.columns.view())
     if is_polars_dataframe(table):
         return PolarsNatives(tuple(table.get_columns()))
     if is_pyarrow_table(table):
@@ -120,112 +130,41 @@ class Natives(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ArrayNatives(Natives):
-    """A 2-D array in column-major order, or, with ``labels``, a pandas frame of one NumPy type."""
-
-    table: np.ndarray
-    labels: Any = None
-
-    @property
-    def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
-        """Views of the columns."""
-        return tuple(self.table.T)
-
-    def pick(self, j: int, rows: np.ndarray) -> np.ndarray:
-        """Return a copy of some rows of column j."""
-        return np.asarray(self.table[rows, j])
-
-    def of_columns(self, columns: Iterable[np.ndarray]) -> "ArrayNatives":
-        """Return a table of other rows, given as arrays."""
-        return dataclasses.replace(self, table=self._stacked(list(columns), "F"))
-
-    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> "ArrayNatives":
-        """Return a copy with every column in an order of its own."""
-        table = self.table.copy(order="F")
-        for j, order in orders:
-            table[:, j] = self.table[order, j]
-        return dataclasses.replace(self, table=table)
-
-    def neighbors(self, row: Sequence[np.ndarray], sources: np.ndarray) -> Any:
-        """Return n copies of the instance with the cells of other rows; all have one type."""
-        own, (n_rows, d), flat = np.concatenate(row), self.table.shape, self.table.reshape(-1, order="F")
-        cells = np.empty((sources.shape[1], d), dtype=np.result_type(own, self.table), order=self._order)
-        step = max(1, _BLOCK // max(1, len(cells)))
-        for first in range(0, d, step):
-            block = sources[first : first + step]
-            at = block + np.arange(first, first + len(block))[:, None] * n_rows
-            drawn = flat.take(at, mode="clip")  # -1 may lie before the first cell
-            cells[:, first : first + step] = np.where(block < 0, own[first : first + step, None], drawn).T
-        return self._framed(cells)
-
-    def from_value(self, j: int, value: Any) -> np.ndarray:
-        """Return an array of the array's type, except that texts may be longer."""
-        return _numpy_value(value, self.table.dtype)
-
-    def type_name(self, j: int) -> str:
-        """Return what NumPy calls the type of all columns."""
-        return str(self.table.dtype)
-
-    @property
-    def _order(self) -> Any:
-        """The layout in memory that models expect: of arrays rows, and of pandas' frames columns."""
-        return "C" if self.labels is None else "F"
-
-    def _concat(self, j: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        return np.concatenate([first, second])
-
-    def _assemble(self, columns: Sequence[np.ndarray]) -> Any:
-        return self._framed(self._stacked(columns, self._order))
-
-    def _stacked(self, columns: Sequence[np.ndarray], order: Any) -> np.ndarray:
-        dtype = np.result_type(self.table, *columns)  # the longest texts may be new
-        stacked = np.empty((len(columns[0]), len(columns)), dtype, order)
-        for j, column in enumerate(columns):
-            stacked[:, j] = column
-        return stacked
-
-    def _framed(self, values: np.ndarray) -> Any:
-        """Return a frame with an explicit type, because pandas converts objects that are all texts."""
-        if self.labels is None:
-            return values
-        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
-
-        return pd.DataFrame(values, columns=self.labels.view(), dtype=self.table.dtype, copy=False)
-
-
-@dataclass(frozen=True, eq=False)
-class PandasNatives(Natives):
-    """The columns of a pandas frame as NumPy or pandas arrays, and their labels."""
+    """NumPy or pandas arrays: the columns of a pandas frame with these ``labels``, or of a 2-D array."""
 
     columns: tuple[Any, ...]
-    labels: Any
+    labels: Any = None
 
     def from_value(self, j: int, value: Any) -> Any:
-        """Return an array of one value, converted by pandas, which raises an error if the type cannot hold it."""
-        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
-
+        """Return an array of one value, converted by NumPy or pandas; texts of NumPy may be longer."""
         dtype = self.columns[j].dtype
         if isinstance(dtype, np.dtype):
             return _numpy_value(value, dtype)
+        pd = get_pandas()
         if isinstance(dtype, pd.ArrowDtype):
             return pd.arrays.ArrowExtensionArray(_arrow_value(value, dtype.pyarrow_dtype))
         if isinstance(value, np.datetime64) and isinstance(dtype, pd.PeriodDtype):
             value = pd.Period(pd.Timestamp(value), freq=dtype.freq)
         elif isinstance(value, np.datetime64):
             value = pd.Timestamp(_cast_date(value, f"M8[{dtype.unit}]"), tz="UTC")
-        return _array_of(pd.Series([value], dtype=dtype))
+        return pd.Series([value], dtype=dtype).array
 
     def readable(self, column: Any) -> Any:
         """Return a NumPy array unchanged, and a pandas array as a Series."""
-        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
-
-        return column if isinstance(column, np.ndarray) else pd.Series(column, copy=False)
+        return column if isinstance(column, np.ndarray) else get_pandas().Series(column, copy=False)
 
     def categories(self, j: int) -> list[Any]:
         """Return the categories that the column's type lists, or those of an Arrow dictionary."""
         column = self.columns[j]
-        if hasattr(column, "categories"):
+        if isinstance(column.dtype, get_pandas().CategoricalDtype):
             return list(column.categories)
         return ArrowNatives((column.__arrow_array__(),), None).categories(0)
+
+    def _mixed(self, j: int, own: Any, sources: np.ndarray) -> Any:
+        column = self.columns[j]
+        if not isinstance(column, np.ndarray):
+            return super()._mixed(j, own, sources)
+        return np.where(sources < 0, own, column.take(sources, mode="clip"))  # -1 lies before the first row
 
     def _concat(self, j: int, first: Any, second: Any) -> Any:
         if isinstance(first, np.ndarray):
@@ -233,10 +172,23 @@ class PandasNatives(Natives):
         return type(first)._concat_same_type([first, second])
 
     def _assemble(self, columns: Sequence[Any]) -> Any:
-        """Return a frame with an index from 0; objects get an explicit type, or pandas would convert texts."""
-        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+        """Return an array, or a frame with an index from 0, in the layout in memory that models expect of each.
 
-        index = pd.RangeIndex(len(columns[0]))  # one object, or pandas would align every series with it
+        Objects of a frame get an explicit type, or pandas would convert texts.
+        """
+        n_rows, dtypes = len(columns[0]), {column.dtype for column in columns}
+        if self.labels is None or (len(dtypes) == 1 and isinstance(columns[0], np.ndarray)):
+            order: Any = "C" if self.labels is None else "F"
+            cells = np.empty(
+                (n_rows, len(columns)), np.result_type(*dtypes), order
+            )  # the longest texts may be new
+            for j, column in enumerate(columns):
+                cells[:, j] = column
+            if self.labels is None:
+                return cells
+            return get_pandas().DataFrame(cells, columns=self.labels.view(), dtype=cells.dtype, copy=False)
+        pd = get_pandas()
+        index = pd.RangeIndex(n_rows)  # one object, or pandas would align every series with it
         by_position = {
             j: pd.Series(column, dtype=object, index=index, copy=False) if column.dtype == object else column
             for j, column in enumerate(columns)
@@ -254,8 +206,7 @@ class PolarsNatives(Natives):
 
     def from_value(self, j: int, value: Any) -> Any:
         """Return a Series converted by Polars; raise an error for type Null, which would lose the value."""
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
+        pl = get_polars()
         name, dtype = self.columns[j].name, self.columns[j].dtype
         if value is not None and dtype == pl.Null:
             raise TypeError("the column's type is Null, which holds no values")
@@ -266,8 +217,7 @@ class PolarsNatives(Natives):
 
     def categories(self, j: int) -> list[Any]:
         """Return all categories of an Enum, or else those that the column has."""
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
+        pl = get_polars()
         column = self.columns[j]
         is_enum = column.dtype == pl.Enum
         return list(column.dtype.categories if is_enum else column.drop_nulls().unique(maintain_order=True))
@@ -276,13 +226,11 @@ class PolarsNatives(Natives):
         return column.gather(rows)
 
     def _concat(self, j: int, first: Any, second: Any) -> Any:
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
+        pl = get_polars()
         return pl.concat([first, second], rechunk=True)  # taking texts from one chunk is twice as fast
 
     def _assemble(self, columns: Sequence[Any]) -> Any:
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
+        pl = get_polars()
         return pl.DataFrame(columns)
 
 
@@ -303,21 +251,18 @@ class ArrowNatives(Natives):
 
     def _concat(self, j: int, first: Any, second: Any) -> Any:
         """Return the concatenation, in which all chunks share one dictionary."""
-        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
+        pa = get_pyarrow()
         both = pa.chunked_array([*first.chunks, *second.chunks], type=self.columns[j].type)
         return both.unify_dictionaries()
 
     def _assemble(self, columns: Sequence[Any]) -> Any:
-        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
+        pa = get_pyarrow()
         return pa.table(list(columns), schema=self.schema)
 
 
 def _check_arrow(name: str, column: Any) -> None:
     """Raise `ParameterError` for a type whose rows Arrow cannot take, or whose dictionaries it cannot unify."""
-    import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
+    pa = get_pyarrow()
     try:
         both = pa.chunked_array([*column.chunks, *column.chunks], type=column.type)
         both.unify_dictionaries().take(np.zeros(0, dtype=np.intp))
@@ -331,15 +276,9 @@ def _check_arrow(name: str, column: Any) -> None:
         ) from error
 
 
-def _array_of(series: Any) -> Any:
-    """Return the array of a pandas Series: a NumPy array if the type is NumPy's, else a pandas array."""
-    return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
-
-
 def _arrow_value(value: Any, kind: Any) -> Any:
     """Return a chunked array of one value; categories are encoded as in the column."""
-    import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
+    pa = get_pyarrow()
     if isinstance(value, np.datetime64):
         moment = _cast_date(value, f"M8[{kind.unit if pa.types.is_timestamp(kind) else 'D'}]")
         return pa.chunked_array([pa.array(np.array([moment])).cast(kind)])
