@@ -125,11 +125,7 @@ class Table(Space):
         valid: Callable[[Any], Any] | None = None,
     ) -> None:
         check_law(neighbors, valid)
-        held = (
-            ()
-            if fixed is None or isinstance(fixed, str) or not isinstance(fixed, Iterable)
-            else [*map(str, fixed)]
-        )
+        held = [] if isinstance(fixed, str) or not isinstance(fixed, Iterable) else [*map(str, fixed)]
         self.schema = schema = Schema.of(frame, names, held)
         self.names, self.neighbors, self.valid = schema.names, neighbors, valid
         self.fixed = tuple(checked_columns(held or fixed, self.names, "fixed"))
@@ -141,12 +137,11 @@ class Table(Space):
         self.cuts = {place[name]: points for name, points in edges.items()}
         rule = None if valid is None else str(getattr(valid, "__name__", type(valid).__name__))
         given = {name: points.tolist() for name, points in edges.items()}
-        self._settings = [given, self.groups, self.fixed, labels, neighbors, rule, False]
+        self._settings = [given, self.groups, self.fixed, labels, neighbors, rule]
         self._free = [j for j, name in enumerate(self.names) if name not in self.fixed]
         self._frame = Pool.of(schema.natives, schema.columns, self._free)
         self._ignored: frozenset[str] = frozenset()
-        kind, pool = self._read_reference("all" if reference is None else reference)
-        self._draw_from(kind, pool)
+        self._draw_from(*self._read_reference("all" if reference is None else reference))
 
     def __repr__(self) -> str:
         n_rows, held = self.schema.n_rows, f", {len(self.held)} fixed" if self.held else ""
@@ -166,59 +161,55 @@ class Table(Space):
             )
         return reference, self._frame
 
-    def _draw_from(self, kind: str, pool: Pool, scores: tuple[float, float] | None = None) -> None:
-        self.reference, self.near_scores, self._pool = kind, scores, pool
-        self._settings = [*self._settings[:-1], kind != "all"]
+    def _draw_from(
+        self, kind: str, pool: Pool, scores: tuple[float, float] | None = None, ignored: Collection[str] = ()
+    ) -> "Table":
+        """Draw values from a pool, except of columns that the model ignores; return the table itself."""
+        self.reference, self.near_scores, self._pool, self._ignored = kind, scores, pool, frozenset(ignored)
         if self.neighbors == "realistic" and pool.n_rows > MAX_DONORS:  # canonical order makes them a sample
             some = [column.taken(np.arange(MAX_DONORS)) for column in pool.columns]
             self._pool = Pool.of(pool.natives, some, self._free)
         self.n_pool = self._pool.n_rows
-        self._hold(self._ignored)
-
-    def drawing_from(self, reference: Any) -> "Table":
-        """Return the same table, the values of which are drawn from other rows: a frame, or "all"."""
-        return self._redrawn(*self._read_reference(reference))
-
-    def drawing_near(self, rows: np.ndarray, scores: tuple[float, float]) -> "Table":
-        """Return the same table, the values of which are drawn from some of its rows, between these two scores."""
-        _, pool = self._read_reference(self.schema.natives.rows(rows))
-        return self._redrawn("near", pool, scores)
-
-    def _redrawn(self, kind: str, pool: Pool, scores: tuple[float, float] | None = None) -> "Table":
-        other = self._copy()
-        other._draw_from(kind, pool, scores)
-        return other
-
-    def _copy(self) -> "Table":
-        other = copy.copy(self)
-        for cached in ("donated", "places", "likeness", "distinct", "fingerprint"):
-            other.__dict__.pop(cached, None)
-        return other
-
-    def _hold(self, ignored: Collection[str]) -> None:
         columns = enumerate(self.schema.columns)
         ordered = {j for j, column in columns if column.kind in (NUMBER, DATE) and j not in self.labels}
-        self._ignored, held = frozenset(ignored), {*self.fixed, *ignored}
+        held = {*self.fixed, *ignored}
         self.attributes = attributes_of(self.names, self.groups, held, self._frame.sorted, ordered)
         changing = {name for attribute in self.attributes for name in attribute.names}
-        left_out = self._ignored - changing
-        self.held = tuple(name for name in self.names if name in self.fixed or name in left_out)
+        self.held = tuple(name for name in self.names if name in self.fixed or name in self._ignored - changing)
         types = self.schema.types
         self.views = Views(self.attributes, self._frame, self._pool, types, self.cuts, self.labels)
         self.owners = np.full(len(self.names), -1, dtype=np.intp)
         for i, attribute in enumerate(self.attributes):
             self.owners[list(attribute.positions)] = i
+        return self
+
+    def _copy(self) -> "Table":
+        """Return a copy that knows nothing which depends on the pool."""
+        other = copy.copy(self)
+        for name in [name for name in vars(self) if isinstance(getattr(Table, name, None), cached_property)]:
+            del other.__dict__[name]
+        return other
+
+    def drawing_from(self, reference: Any) -> "Table":
+        """Return the same table, the values of which are drawn from other rows: a frame, or "all"."""
+        return self._copy()._draw_from(*self._read_reference(reference), ignored=self._ignored)
+
+    def drawing_near(self, rows: np.ndarray, scores: tuple[float, float]) -> "Table":
+        """Return the same table, the values of which are drawn from some of its rows, between these two scores."""
+        pool = self._read_reference(self.schema.natives.rows(rows))[1]
+        return self._copy()._draw_from("near", pool, scores, self._ignored)
 
     def holding(self, columns: Collection[str]) -> "Table":
         """Return the same table with more columns that never change; see `Space.holding`."""
-        held = self._copy()
-        held._hold({*self._ignored, *columns})
-        return held
+        ignored = {*self._ignored, *columns}
+        return self._copy()._draw_from(self.reference, self._pool, self.near_scores, ignored)
 
     @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 of names, kinds, values and options, whatever library holds the rows, in any order."""
-        digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
+        digest = hashlib.sha256(
+            json.dumps([self.names, [*self._settings, self.reference != "all"]], default=str).encode()
+        )
         digest_columns(digest, self.schema.columns)
         if self._pool is not self._frame:
             digest_columns(digest, self._pool.columns)
@@ -264,10 +255,7 @@ class Table(Space):
         """Per attribute, the number (n_pool,) of each donor's value as a model sees it, and a donor per value."""
         each = []
         for attribute in self.attributes:
-            donors, numbers = np.arange(self.n_pool), np.zeros(self.n_pool, dtype=np.intp)
-            for j in attribute.positions:
-                codes = _identities(self.donated.pick(j, donors))
-                numbers = np.unique(numbers * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+            numbers = _identities(self.donated, attribute.positions, self.n_pool)
             each.append((numbers, np.unique(numbers, return_index=True)[1]))
         return tuple(each)
 
@@ -283,10 +271,7 @@ class Table(Space):
 
     def different_rows(self, positions: Sequence[int]) -> np.ndarray:
         """Return one row per combination of values in some columns that a model may tell apart."""
-        numbers = np.zeros(self.schema.n_rows, dtype=np.intp)
-        for j in positions:
-            codes = _identities(self.schema.natives.pick(j, np.arange(len(numbers))))
-            numbers = np.unique(numbers * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+        numbers = _identities(self.schema.natives, positions, self.schema.n_rows)
         return np.unique(numbers, return_index=True)[1]
 
     @cached_property
@@ -341,8 +326,12 @@ class Table(Space):
         """Return whether a fact is true of each row, (n,); ``columns`` are in the order of the table's names."""
         if fact.column not in self.names:
             raise ParameterError(f"A fact is about {fact.column!r}, which the table lacks: {listed(self.names)}.")
-        j = self.names.index(fact.column)
-        return _is_true(fact, columns[j] if rows is None else columns[j].taken(rows), self.labels.get(j, {}))
+        j, own = self.names.index(fact.column), fact.value
+        column = columns[j] if rows is None else columns[j].taken(rows)
+        if fact.kind == "equals":
+            own = next((level for level, label in self.labels.get(j, {}).items() if label == own), own)
+            own = str(own) if column.kind == CATEGORY else _number(own, column.kind)
+        return true_of(fact, column.values, column.missing, own, lambda value: _number(value, column.kind))
 
     def check(self, target: Any = None) -> tuple[Finding, ...]:
         """Return what in this table would make explanations misleading; see docs/tables.md.
@@ -521,31 +510,22 @@ class TableNeighborhood(Neighborhood):
 
     def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
         """Return the cell (views, n) of every neighbor in some views of `candidates`, or in all."""
-        n_views, n = len(self.table.places), donors.shape[1]
-        step = max(1, _BLOCK // max(1, n))
-        blocks = [slice(v, min(v + step, n_views)) for v in range(0, n_views, step)]
-        if views is not None:
-            blocks = [slice(v, v + 1) for v in views]
-        cells, last = np.empty((n_views if views is None else len(views), n), dtype=np.int32), 0
-        for block in blocks:
-            first, last = last, last + block.stop - block.start
-            cells[first:last] = self.views.cells(block.start, self._places(donors, block))
+        chosen = range(len(self.table.places)) if views is None else views
+        cells = np.empty((len(chosen), donors.shape[1]), dtype=np.int32)
+        for row, view in zip(cells, chosen, strict=True):
+            row[:] = self.views.cells(view, self._places(donors, view))
         return cells
 
-    def _places(self, donors: np.ndarray, views: slice) -> np.ndarray:
-        """Return the places (views, n) of these donors in some views; -1 where a neighbor keeps its own value."""
-        places = donors[self.table.views.attributes[views]]
-        for row, lookup in zip(places, self.table.places[views], strict=True):
-            if lookup is not None:
-                row[:] = lookup[row]
-        return places
+    def _places(self, donors: np.ndarray, view: int) -> np.ndarray:
+        """Return the places (n,) of these donors in a view; -1 where a neighbor keeps its own value."""
+        own, lookup = donors[self.table.views.attributes[view]], self.table.places[view]
+        return np.asarray(own if lookup is None else lookup[own])
 
     def flips(self, donors: np.ndarray, facts: Sequence[int]) -> np.ndarray:
         """Return which of these facts the neighbors with these donors break: booleans (facts, n)."""
         flips = np.empty((len(facts), donors.shape[1]), dtype=bool)
         for row, fact in zip(flips, facts, strict=True):
-            view, (start, stop) = int(self.candidates.views[fact]), self.views.span(fact)
-            places = self._places(donors, slice(view, view + 1))[0]
+            places, (start, stop) = self._places(donors, int(self.candidates.views[fact])), self.views.span(fact)
             row[:] = (places >= 0) & ((places < start) | (places >= stop))
         return flips
 
@@ -647,22 +627,18 @@ class TableRows:
         return TableNeighborhood(self.table, self.natives.row(i), tuple(column.at(i) for column in self.columns))
 
 
-def _identities(native: Any) -> np.ndarray:
-    """Return a number (n,) per value of a native column that differs for values that a model may distinguish."""
-    if isinstance(native, np.ndarray) and not native.dtype.hasobject:
-        values = np.ascontiguousarray(native).view(f"V{native.dtype.itemsize}")
-        return np.unique(values, return_inverse=True)[1]
-    numbers: dict[tuple[type, str], int] = {}
-    return np.array([numbers.setdefault(each, len(numbers)) for each in identities_of(native)], dtype=np.intp)
-
-
-def _is_true(fact: Fact, column: Column, labels: Mapping[str, str]) -> np.ndarray:
-    """Return of which rows of a column a fact is true, (n,)."""
-    own = fact.value
-    if fact.kind == "equals":
-        own = next((level for level, label in labels.items() if label == own), own)
-        own = str(own) if column.kind == CATEGORY else _number(own, column.kind)
-    return true_of(fact, column.values, column.missing, own, lambda value: _number(value, column.kind))
+def _identities(natives: Natives, positions: Sequence[int], n_rows: int) -> np.ndarray:
+    """Return a number (n,) per row that differs for values of some columns that a model may distinguish."""
+    numbers = np.zeros(n_rows, dtype=np.intp)
+    for j in positions:
+        native = natives.pick(j, np.arange(n_rows))
+        if isinstance(native, np.ndarray) and not native.dtype.hasobject:
+            codes = np.unique(native.view(f"V{native.dtype.itemsize}"), return_inverse=True)[1]
+        else:
+            known: dict[tuple[type, str], int] = {}
+            codes = np.array([known.setdefault(each, len(known)) for each in identities_of(native)], dtype=np.intp)
+        numbers = np.unique(numbers * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    return numbers
 
 
 def _number(value: Any, kind: str) -> float:
@@ -680,11 +656,7 @@ def _number(value: Any, kind: str) -> float:
 
 def as_space(given: Any) -> Space:
     """Return a space unchanged, and a training table as ``Table(frame)``."""
-    if isinstance(given, Space):
-        return given
-    from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
-
-    return Table(given)
+    return given if isinstance(given, Space) else Table(given)
 
 
 def check_order(model: Any, space: Any) -> None:

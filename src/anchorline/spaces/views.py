@@ -500,23 +500,13 @@ class RowViews:
         counts[starts[:-1]] = 1
         return starts, cells.astype(np.int32), counts
 
-    def cells(self, first: int, places: np.ndarray) -> np.ndarray:
-        """Return the cells of pool rows at these places (views, n) of the views from ``first`` on.
-
-        The place -1 stands for the row itself.
-        """
+    def cells(self, view: int, places: np.ndarray) -> np.ndarray:
+        """Return the cells of pool rows at these places (n,) of a view; the place -1 stands for the row itself."""
         starts, cells, counts = self._segments
-        n_views, n = places.shape
-        start, stop = int(starts[first]), int(starts[first + n_views])
-        at, n_pool = places + 1, self.views.n_pool
-        if n_pool <= 4 * n:
-            at += np.arange(n_views, dtype=at.dtype)[:, None] * (n_pool + 1)
-            return np.asarray(cells[start:stop].repeat(counts[start:stop])[at])
-        found = np.empty(places.shape, dtype=np.int32)
-        for view, row in enumerate(at, first):
-            own = slice(int(starts[view]), int(starts[view + 1]))
-            found[view - first] = cells[own][np.cumsum(counts[own]).searchsorted(row, side="right")]
-        return found
+        own, at = slice(int(starts[view]), int(starts[view + 1])), places + 1
+        if self.views.n_pool <= 4 * len(places):
+            return np.asarray(cells[own].repeat(counts[own])[at])
+        return np.asarray(cells[own][np.cumsum(counts[own]).searchsorted(at, side="right")])
 
     def row_cells(self, columns: Sequence[Column]) -> np.ndarray:
         """Return the cells (views, n) of the values of columns (n,), one per view."""
