@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -58,7 +58,8 @@ class ColumnType:
     ``whole``: it holds whole numbers only. ``categories`` maps the text of every category that the type lists to
     the category itself; it is None if the type accepts any text. ``zoned``: it has a time zone. ``days``: it
     holds dates without a time of day. ``ambiguous``: different values may have the same reading, as in a column of
-    Python objects, or among the categories 1 and "1". ``decimal``: it holds decimal numbers.
+    Python objects, or among the categories 1 and "1". ``decimal``: it holds decimal numbers. ``opaque``: it never
+    changes, and may hold anything.
     """
 
     whole: bool = False
@@ -70,12 +71,14 @@ class ColumnType:
     opaque: bool = False
 
     @classmethod
-    def of(cls, dtype: Any, natives: Natives, j: int) -> "ColumnType":
-        """Return the constraints of column j, given its type in narwhals."""
+    def of(cls, dtype: Any, natives: Natives, j: int, opaque: bool) -> "ColumnType":
+        """Return the constraints of column j, given its type in NumPy or narwhals."""
+        if isinstance(dtype, np.dtype):
+            return cls(whole=dtype.kind in "iu", ambiguous=dtype.kind == "O", opaque=opaque)
         if isinstance(dtype, nw.Categorical | nw.Enum):
             categories = natives.categories(j)
             by_text = {level_text(value): value for value in categories}
-            return cls(categories=by_text, ambiguous=len(by_text) < len(categories))
+            return cls(categories=by_text, ambiguous=len(by_text) < len(categories), opaque=opaque)
         type_name = natives.type_name(j).lower()  # narwhals lacks some types
         return cls(
             whole=dtype.is_integer(),
@@ -83,6 +86,7 @@ class ColumnType:
             days=isinstance(dtype, nw.Date),
             ambiguous=type_name == "object",
             decimal=type_name.startswith("decimal"),
+            opaque=opaque,
         )
 
 
@@ -119,15 +123,11 @@ class Schema:
             )
         checked_names = _checked_names(names, own_names, table.shape[1])
         columns = read_columns(table, checked_names, fixed)
-        if isinstance(table, np.ndarray):
-            kind = table.dtype.kind
-            types = [ColumnType(whole=kind in "iu", ambiguous=kind == "O")] * table.shape[1]
-        else:
-            types = [ColumnType.of(dtype, natives, j) for j, dtype in enumerate(table.schema.values())]
-        opaque = [
-            name in fixed and column.kind == CATEGORY for name, column in zip(checked_names, columns, strict=True)
+        own = [table.dtype] * len(columns) if isinstance(table, np.ndarray) else table.schema.values()
+        types = [
+            ColumnType.of(dtype, natives, j, opaque=checked_names[j] in fixed and columns[j].kind == CATEGORY)
+            for j, dtype in enumerate(own)
         ]
-        types = [replace(kind, opaque=True) if held else kind for kind, held in zip(types, opaque, strict=True)]
         del table  # freed while the rows are sorted
         natives, columns, order = _in_canonical_order(natives, columns, types)
         positions = np.empty_like(order)
@@ -167,29 +167,22 @@ class Schema:
         if given is None:
             values = _as_sequence(instance)
             needed = [name for name in self.names if name not in optional]
-            if len(values) == len(needed) < len(self.names):
-                return self._values(dict(zip(needed, values, strict=True)), optional)
-            if len(values) != len(self.names):
+            if len(values) not in (len(self.names), len(needed)):
                 raise InstanceError(
                     f"The row has {len(values)} values; it must have {len(self.names)}, in this order: "
                     f"{listed(self.names)}. You can also pass a dict: {{{self.names[0]!r}: ...}}."
                 )
-            return values
-        lacking = [name for name in self.names if name not in given]
+            given = dict(zip(self.names if len(values) == len(self.names) else needed, values, strict=True))
+        lacking = {name: j for j, name in enumerate(self.names) if name not in given}
         missing = [name for name in lacking if name not in optional]
-        given |= {
-            name: self.natives.pick(self.names.index(name), np.zeros(1, dtype=np.intp))[0] for name in lacking
-        }
         if missing:
-            given = {name: value for name, value in given.items() if name not in lacking}
             similar = _similar(missing[0], given.keys() - {*self.names}, 1)
             hint = f" Should {similar[0]!r} be {missing[0]!r}?" if similar else ""
             raise InstanceError(
                 f"The row lacks {listed(missing)}; it has {listed(given)}.{hint} "
                 "Pass every column of the training table, with None for missing values."
             )
-        first = np.zeros(1, dtype=np.intp)
-        given |= {name: self.natives.pick(self.names.index(name), first)[0] for name in lacking}
+        given |= {name: self.natives.pick(j, np.zeros(1, dtype=np.intp))[0] for name, j in lacking.items()}
         return [given[name] for name in self.names]
 
     def read_part(self, part: Any) -> tuple[Natives, tuple[Column, ...]] | None:
@@ -210,11 +203,6 @@ class Schema:
         natives, columns = zip(*map(Field.read_many, self.fields, given), strict=True)
         return self.natives.of_columns(natives), columns
 
-    def unseen(self, columns: Sequence[Column]) -> dict[str, str]:
-        """Return the columns in which no training row is like the row, with what is new."""
-        notes = {field.name: field.unseen(cell) for field, cell in zip(self.fields, columns, strict=True)}
-        return {name: note for name, note in notes.items() if note}
-
 
 @dataclass(frozen=True, eq=False)
 class Field:
@@ -233,8 +221,9 @@ class Field:
 
     def cast(self, value: Any) -> Any:
         """Return a native column of one value, in the training column's type."""
-        if self.column_type.opaque:
-            return self._opaque(value)
+        if self.column_type.opaque:  # a training value with the same text, else the value as it is
+            known = self._known(opaque_text(to_python(value)), value)
+            return self.natives.from_value(self.j, value) if known is None else known
         value, kind = to_python(value), self.column.kind
         if np.isnat(value) if isinstance(value, np.datetime64) else kind_of(value) is None:
             return self._missing(value)
@@ -243,15 +232,13 @@ class Field:
                 return self._level(value)
             if kind == DATE:
                 moment = _date(value, self.column_type)
-                if self.column_type.ambiguous:
-                    return self._date_object(value, moment)
-                return self.natives.from_value(self.j, moment)
+                is_object = self.column_type.ambiguous
+                return self._date_object(value, moment) if is_object else self.natives.from_value(self.j, moment)
             if kind == BOOLEAN and not isinstance(value, bool) and value not in (0, 1):
                 raise InstanceError(
                     f"{value!r} is neither true nor false; in the training table this column holds booleans."
                 )
-            number = bool(value) if kind == BOOLEAN else _number(value, self.column_type)
-            return self._object(number) if self.column_type.ambiguous else self._exact(number)
+            return self._held(bool(value) if kind == BOOLEAN else _number(value, self.column_type))
         except InstanceError as error:
             raise InstanceError(f"Column {self.name!r}: {error}") from None
         except Exception as error:
@@ -259,10 +246,21 @@ class Field:
                 f"Column {self.name!r} is {value!r}; it must hold {kind}, as in the training table ({error})."
             ) from error
 
-    def _opaque(self, value: Any) -> Any:
-        """Return a value of a column that never changes: a training value with the same text, else as it is."""
-        known = self._known(opaque_text(to_python(value)), value)
-        return self.natives.from_value(self.j, value) if known is None else known
+    def _held(self, number: Any) -> Any:
+        """Return a number in the column's type; raise an error if it would be rounded, except to a float.
+
+        Among Python objects, the training value with the same reading is returned, because it may be 1.0 for 1.
+        """
+        if self.column_type.ambiguous:
+            known = self._known(float(number), number)
+            if known is None or (isinstance(number, int) and to_python(known[0]) != number):  # beyond 2^53
+                return self.natives.from_value(self.j, number)
+            return known
+        native = self.natives.from_value(self.j, number)
+        held = to_python(native[0])
+        if math.isinf(held) != math.isinf(number) if isinstance(held, float) else held != number:
+            raise OverflowError(f"the column's type cannot hold it, only {held!r}")
+        return native
 
     def _date_object(self, value: Any, moment: np.datetime64) -> Any:
         """Return a date of a column of Python objects, in the type of the training values."""
@@ -311,21 +309,6 @@ class Field:
             hint = f"Did you mean {listed(similar)}?" if similar else f"Choose from {listed(categories)}."
             raise InstanceError(f"{value!r} is not a category of the training table. {hint}")
         return self.natives.from_value(self.j, categories[text])
-
-    def _object(self, value: Any) -> Any:
-        """Return the training value with the same reading, because it may be 1.0 for 1; else the given value."""
-        known = self._known(float(value), value)
-        if known is None or (isinstance(value, int) and to_python(known[0]) != value):  # beyond 2^53
-            return self.natives.from_value(self.j, value)
-        return known
-
-    def _exact(self, value: Any) -> Any:
-        """Return the value in the column's type; raise an error if it would be rounded, except to a float."""
-        native = self.natives.from_value(self.j, value)
-        held = to_python(native[0])
-        if math.isinf(held) != math.isinf(value) if isinstance(held, float) else held != value:
-            raise OverflowError(f"the column's type cannot hold it, only {held!r}")
-        return native
 
     def _known(self, reading: Any, value: Any) -> Any:
         """Return the training value with this reading that a model cannot distinguish from ``value``.
@@ -652,23 +635,18 @@ def _distinctions(
             if native.dtype.kind in "iuM":  # as floats, several large ones would be equal
                 yield natives.pick(j, np.arange(len(column.values))).view(f"u{native.dtype.itemsize}")
             continue
-        several_missing = column_type.ambiguous or column.kind == NUMBER  # null and NaN
-        if several_missing and column.missing.any():
-            yield _ranked(natives.pick(j, np.flatnonzero(column.missing)), column.missing)
-        present = natives.pick(j, np.flatnonzero(~column.missing))
         if column.kind == DATE and "ns" in natives.type_name(j):
+            present = natives.pick(j, np.flatnonzero(~column.missing))
             moments = nw.from_native(natives.readable(present), series_only=True).dt.timestamp("ns")
             yield _spread(moments.to_numpy().astype(np.int64).view(np.uint64), ~column.missing)
         large = column_type.whole and bool((np.abs(column.values[~column.missing]) >= EXACT).any())
-        if column_type.ambiguous or column_type.decimal or large:
-            yield _ranked(present, ~column.missing)
-
-
-def _ranked(native: Any, rows: np.ndarray) -> np.ndarray:
-    """Return the ranks of the identities of a native column's values at their rows, and 0 elsewhere."""
-    texts = [(kind.__module__, kind.__qualname__, text) for kind, text in identities_of(native)]
-    ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
-    return _spread(np.array([ranks[text] for text in texts], dtype=np.uint64), rows)
+        unlike = column_type.ambiguous or column_type.decimal or large
+        rows = np.ones_like(column.missing) if unlike else column.missing & (column.kind == NUMBER)  # null and NaN
+        if rows.any():
+            identities = identities_of(natives.pick(j, np.flatnonzero(rows)))
+            texts = [(kind.__module__, kind.__qualname__, text) for kind, text in identities]
+            ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+            yield _spread(np.array([ranks[text] for text in texts], dtype=np.uint64), rows)
 
 
 def _spread(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -371,8 +371,9 @@ class TableNeighborhood(Neighborhood):
     @cached_property
     def unseen(self) -> dict[str, str]:
         """The columns in which no training row is like the row, with what is new; without those that are held."""
-        unseen = self.table.schema.unseen(self.columns)
-        return {name: why for name, why in unseen.items() if name not in self.held}
+        cells = zip(self.table.schema.fields, self.columns, strict=True)
+        unseen = {field.name: field.unseen(cell) for field, cell in cells}
+        return {name: why for name, why in unseen.items() if why and name not in self.held}
 
     @cached_property
     def key(self) -> bytes:

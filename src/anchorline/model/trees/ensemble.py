@@ -17,35 +17,16 @@ _CELLS = 2**16  # pairs of a row and a tree that go down at once, few enough for
 class Ensemble:
     r"""A sum of trees, :math:`f(z) = \text{base} + \sum_T v_{\ell_T(z)}`, over numeric features z.
 
-    The nodes of all trees are numbered together, tree after tree, each tree from its root. A node with ``feature``
-    -1 is a leaf. At any other node, a row goes left if its feature passes the test of the node, and otherwise
-    right; a missing value (NaN) goes left where ``missing_left`` is true. The test is ``value < threshold`` if
-    ``strict``, otherwise ``value <= threshold``. Where ``category_set`` is not -1, the test is instead that the
-    value, a whole number, is one of ``categories[category_set]``.
+    The nodes of all trees are numbered together, tree after tree, each tree from its root; ``roots`` (trees,) are
+    the first ones. A node with ``feature`` -1 is a leaf, which adds its ``values`` (nodes, outputs). At any other
+    node, a row goes to the node ``left`` if its feature passes the test, otherwise to ``right``; a missing value
+    (NaN) goes left where ``missing_left`` is true. The test is ``value < threshold`` if ``strict``, otherwise
+    ``value <= threshold``. Where ``category_set`` is not -1, the test is instead that the value, a whole number,
+    is one of ``categories[category_set]``, which are sorted. ``base`` (outputs,) is added to every answer.
+    ``dtype`` is the type to which the library casts features before it compares them.
 
     Leaf values include every weight, such as a learning rate, or 1 / number of trees for an average. So the
     answer is always the plain sum.
-
-    Parameters
-    ----------
-    feature, left, right, category_set
-        Whole numbers, (nodes,). ``left`` and ``right`` are numbers of nodes, and are not used at leaves.
-    threshold
-        (nodes,), not used at leaves and at tests of categories.
-    missing_left
-        Booleans, (nodes,).
-    values
-        (nodes, outputs), used at leaves only.
-    roots
-        Number of the first node of every tree, (trees,).
-    base
-        What is added to every answer, (outputs,).
-    categories
-        Sorted whole numbers of each set of categories.
-    strict
-        Whether a value equal to the threshold goes right.
-    dtype
-        The type to which the library casts features before it compares them.
 
     Examples
     --------
@@ -83,12 +64,10 @@ class Ensemble:
         sizes = np.diff(np.append(self.roots, len(self.feature)))
         adds = np.add.reduceat((self.feature == LEAF) & (values[:, 0] != 0), self.roots) > 0
         kept, moved = np.repeat(adds, sizes), np.repeat(np.cumsum(np.where(adds, 0, sizes)), sizes)
+        same = ("feature", "threshold", "missing_left", "category_set")
         return replace(
             self,
-            **{
-                name: getattr(self, name)[kept]
-                for name in ("feature", "threshold", "missing_left", "category_set")
-            },
+            **{name: getattr(self, name)[kept] for name in same},
             left=(self.left - moved)[kept],
             right=(self.right - moved)[kept],
             values=values[kept],
@@ -197,30 +176,29 @@ def join(trees: Sequence[Tree], *, base: np.ndarray, strict: bool, dtype: str) -
     tested = {root + node: part for root, tree in numbered for node, part in tree.categories.items()}
     category_set = np.full(sizes.sum(), -1, dtype=np.intp)
     category_set[list(tested)] = np.arange(len(tested))
+    values = np.zeros((sizes.sum(), len(base)))
+    for tree, root, size in zip(trees, roots, sizes, strict=True):
+        columns = slice(None) if tree.output is None else [tree.output]
+        is_leaf = (tree.feature == LEAF)[:, None]
+        values[root : root + size, columns] = np.where(is_leaf, tree.values.reshape(size, -1), 0.0)
+
+    def every(name: str, dtype: type) -> np.ndarray:
+        return np.concatenate([getattr(tree, name) for tree in trees]).astype(dtype)
+
     return Ensemble(
-        feature=_all(trees, "feature", np.intp),
-        threshold=_all(trees, "threshold", np.float64),
-        left=_all(trees, "left", np.intp) + np.repeat(roots, sizes),
-        right=_all(trees, "right", np.intp) + np.repeat(roots, sizes),
-        missing_left=_all(trees, "missing_left", np.bool_),
+        feature=every("feature", np.intp),
+        threshold=every("threshold", np.float64),
+        left=every("left", np.intp) + np.repeat(roots, sizes),
+        right=every("right", np.intp) + np.repeat(roots, sizes),
+        missing_left=every("missing_left", np.bool_),
         category_set=category_set,
-        values=_leaf_values(trees, roots, sizes, len(base)),
+        values=values,
         roots=roots,
         base=np.asarray(base, dtype=np.float64),
         categories=tuple(np.unique(np.asarray(part, dtype=np.int64)) for part in tested.values()),
         strict=strict,
         dtype=np.dtype(dtype),
     )
-
-
-def _leaf_values(trees: Sequence[Tree], roots: np.ndarray, sizes: np.ndarray, n_outputs: int) -> np.ndarray:
-    """Return what each node adds to each output: nothing if it is not a leaf."""
-    values = np.zeros((sizes.sum(), n_outputs))
-    for tree, root, size in zip(trees, roots, sizes, strict=True):
-        columns = slice(None) if tree.output is None else [tree.output]
-        is_leaf = tree.feature == LEAF
-        values[root : root + size, columns] = np.where(is_leaf[:, None], tree.values.reshape(size, -1), 0.0)
-    return values
 
 
 def bits(words: np.ndarray) -> np.ndarray:
@@ -247,17 +225,11 @@ def without_unreachable(tree: Tree) -> Tree:
         return tree
     moved = np.zeros(len(tree.feature), dtype=np.intp)
     moved[kept] = np.arange(len(kept))
-    return Tree(
-        feature=tree.feature[kept],
-        threshold=tree.threshold[kept],
+    same = ("feature", "threshold", "missing_left", "values")
+    return replace(
+        tree,
+        **{name: getattr(tree, name)[kept] for name in same},
         left=moved[tree.left[kept]],
         right=moved[tree.right[kept]],
-        missing_left=tree.missing_left[kept],
-        values=tree.values[kept],
-        output=tree.output,
         categories={int(moved[node]): part for node, part in tree.categories.items() if node in kept},
     )
-
-
-def _all(trees: Sequence[Tree], name: str, dtype: type) -> np.ndarray:
-    return np.concatenate([getattr(tree, name) for tree in trees]).astype(dtype)

@@ -433,6 +433,11 @@ def _catboost_tree(tree: dict[str, Any], test: Callable[[Any], _Test], weight: f
 # ---- by class
 
 
+def _refuse_own_objective(estimator: Any, objective: Any) -> None:
+    if callable(objective) and hasattr(estimator, "classes_"):
+        raise NotReadableError("the classifier has a custom objective, whose link is not known")
+
+
 def _xgboost_estimator(estimator: Any) -> Trees:
     _refuse_own_objective(estimator, estimator.objective)
     return _xgboost(XgboostModel(estimator.get_booster().copy(), "booster"), float(estimator.missing))
@@ -443,37 +448,27 @@ def _lightgbm_estimator(estimator: Any) -> Trees:
     return _lightgbm(from_booster(estimator.booster_))
 
 
-def _refuse_own_objective(estimator: Any, objective: Any) -> None:
-    if callable(objective) and hasattr(estimator, "classes_"):
-        raise NotReadableError("the classifier has a custom objective, whose link is not known")
-
-
-Reader = Callable[[Any], Trees]
-
-
-def _of_tasks(kind: str, reader: Reader) -> dict[str, Reader]:
-    return {f"{kind}{task}": reader for task in ("Classifier", "Regressor")}
+def _single(estimator: Any) -> Trees:
+    return _averaged([(estimator.tree_, None)], estimator)
 
 
 def _forest(estimator: Any) -> Trees:
     return _averaged([(member.tree_, None) for member in estimator.estimators_], estimator)
 
 
+Reader = Callable[[Any], Trees]
+_BY_TASK: dict[str, Reader] = {
+    **dict.fromkeys(("DecisionTree", "ExtraTree"), _single),
+    **dict.fromkeys(("RandomForest", "ExtraTrees"), _forest),
+    **{"Bagging": _bagging, "GradientBoosting": _gradient_boosting, "HistGradientBoosting": _histogram_boosting},
+}
 # Readers by the first part of a class's module, and by its name. Subclasses are read like their base class, unless
 # they change its answers.
 READERS: dict[str, dict[str, Reader]] = {
     "anchorline": {"XgboostModel": _xgboost, "LightgbmModel": _lightgbm},  # loaded files
     "catboost": {"CatBoost": _catboost},
     "lightgbm": {"LGBMModel": _lightgbm_estimator, "Booster": lambda booster: _lightgbm(from_booster(booster))},
-    "sklearn": {
-        **_of_tasks("DecisionTree", lambda estimator: _averaged([(estimator.tree_, None)], estimator)),
-        **_of_tasks("ExtraTree", lambda estimator: _averaged([(estimator.tree_, None)], estimator)),
-        **_of_tasks("RandomForest", _forest),
-        **_of_tasks("ExtraTrees", _forest),
-        **_of_tasks("Bagging", _bagging),
-        **_of_tasks("GradientBoosting", _gradient_boosting),
-        **_of_tasks("HistGradientBoosting", _histogram_boosting),
-    },
+    "sklearn": {kind + task: each for kind, each in _BY_TASK.items() for task in ("Classifier", "Regressor")},
     "xgboost": {
         "XGBModel": _xgboost_estimator,
         "Booster": lambda booster: _xgboost(XgboostModel(booster.copy(), "booster")),

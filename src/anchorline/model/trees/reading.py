@@ -4,21 +4,13 @@ Nothing that is read is trusted: `agrees` compares it with the model's own answe
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from anchorline.model.loaders.onnx_file import OnnxModel
-from anchorline.model.outputs import (
-    NotReadableError,
-    Steps,
-    Target,
-    classes_of,
-    method_of,
-    owner_of,
-    unwrap,
-)
+from anchorline.model.outputs import NotReadableError, Target, classes_of, method_of, owner_of, unwrap
 from anchorline.model.trees.ensemble import Ensemble
 from anchorline.model.trees.libraries import READERS, Reader, Trees
 
@@ -29,37 +21,21 @@ _ANSWERS = ("predict", "predict_proba", "decision_function", "__call__")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the trees of a model cannot stand for its answers, as a clause that follows "because".
-
-    Examples
-    --------
-    >>> Refusal("a label is not a sum of trees").reason
-    'a label is not a sum of trees'
-    """
+    """Why the trees of a model cannot stand for its answers, as a clause that follows "because"."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reading:
-    """A model as a sum of trees.
+    """A model as a sum of trees, with one output per column of the model's answers; one if ``is_mirrored``.
 
-    Parameters
-    ----------
-    ensemble
-        The trees, with one output per column of the model's answers; one output if ``is_mirrored``.
-    transform
-        Turns model inputs of n rows, as the model gets them, into features (n, m): float64, with NaN for missing
-        values, and with whole numbers for categories.
-    scale
-        "number" for numbers of a regressor, "probability" for averages of leaves, or "margin" for the sum inside
-        the link of a boosted classifier.
-    link
-        How the model turns a margin into probabilities: "logistic" or "softmax"; "identity" for other scales.
-    is_mirrored
-        Whether the model has two classes and one margin: that of column 1, whose negative is that of column 0.
-    sums_in
-        The type in which the library adds leaf values up.
+    ``transform`` turns model inputs of n rows, as the model gets them, into features (n, m): float64, with NaN for
+    missing values, and with whole numbers for categories. ``scale`` is "number" for numbers of a regressor,
+    "probability" for averages of leaves, or "margin" for the sum inside the link of a boosted classifier. ``link``
+    turns a margin into probabilities: "logistic" or "softmax"; "identity" for other scales. ``is_mirrored``: the
+    model has two classes and one margin, that of column 1; its negative is that of column 0. ``sums_in`` is the
+    type in which the library adds leaf values up.
     """
 
     ensemble: Ensemble
@@ -89,13 +65,8 @@ class Reading:
 def read(model: Any, target: Target) -> Reading | Refusal | None:
     """Return the model as a sum of trees, or the reason why not; None if it has no trees as far as one can see.
 
-    Parameters
-    ----------
-    model
-        What an `Explainer` was given: an estimator, a booster, a loaded model file, or a method of one of these.
-    target
-        Which of the model's answers are explained. Probabilities of boosted classifiers and labels are not sums of
-        trees.
+    ``model`` is what an `Explainer` was given: an estimator, a booster, a loaded model file, or a method of one of
+    these. Labels and probabilities of boosted classifiers are not sums of trees.
 
     Examples
     --------
@@ -116,8 +87,27 @@ def read(model: Any, target: Target) -> Reading | Refusal | None:
             return _refused_wrapper(inner)
         for each in (*opened, *np.ravel(getattr(inner, "estimators_", ()))):
             _refuse_own_answers(each)
-        asked = _asked(estimator, method, target)
-        return _reading(reader(inner), steps, asked, classes_of(estimator), target)
+        trees, asked = reader(inner), _asked(estimator, method, target)
+        ensemble = _sum_of(trees, asked, classes_of(estimator))
+
+        def transform(inputs: Any) -> np.ndarray:
+            for step in steps:
+                inputs = step(inputs)
+            return trees.encode(inputs)
+
+        is_mirrored = target.scale is not None and ensemble.n_outputs == 1  # two classes have two margins
+        if target.contrast is not None:
+            first, second = (target.contrast["classes"].index(label) for label in target.contrast["contrast"])
+            weights = {0: 2.0 if first else -2.0} if is_mirrored else {first: 1.0, second: -1.0}
+            ensemble, is_mirrored = ensemble.weighted(weights), False
+        return Reading(
+            ensemble=ensemble,
+            transform=transform,
+            scale=asked,
+            link=trees.link,
+            is_mirrored=is_mirrored,
+            sums_in=trees.sums_in,
+        )
     except NotReadableError as error:
         return Refusal(str(error))
     except Exception as error:  # another version of a library may keep its trees elsewhere
@@ -174,8 +164,8 @@ def _asked(estimator: Any, method: str | None, target: Target) -> str:
     return "number"
 
 
-def _reading(trees: Trees, steps: Steps, asked: str, classes: Any, target: Target) -> Reading:
-    """Return the trees as the answers that are explained."""
+def _sum_of(trees: Trees, asked: str, classes: Any) -> Ensemble:
+    """Return the trees if their sum is what is asked; raise `NotReadableError` otherwise."""
     if asked != "margin" and trees.link in ("logistic", "softmax"):
         raise NotReadableError(
             "the probabilities of a boosted classifier are not a sum of trees; its margin is "
@@ -186,25 +176,7 @@ def _reading(trees: Trees, steps: Steps, asked: str, classes: Any, target: Targe
     ensemble = trees.ensemble()
     if asked == "probability" and ensemble.n_outputs != len(classes):
         raise NotReadableError(f"the trees have {ensemble.n_outputs} outputs for {len(classes)} classes")
-
-    def transform(inputs: Any) -> np.ndarray:
-        for step in steps:
-            inputs = step(inputs)
-        return trees.encode(inputs)
-
-    reading = Reading(
-        ensemble=ensemble,
-        transform=transform,
-        scale=asked,
-        link=trees.link,
-        is_mirrored=target.scale is not None and ensemble.n_outputs == 1,  # two classes have two margins
-        sums_in=trees.sums_in,
-    )
-    if target.contrast is None:
-        return reading
-    first, second = (target.contrast["classes"].index(label) for label in target.contrast["contrast"])
-    weights = {0: 2.0 if first else -2.0} if reading.is_mirrored else {first: 1.0, second: -1.0}
-    return replace(reading, ensemble=ensemble.weighted(weights), is_mirrored=False)
+    return ensemble
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +197,7 @@ def agrees(reading: Reading, answers: Any, inputs: Any) -> Agreement:
     They must be equal to 1e-9 of the range of the answers, plus the rounding of the model's own sum. A sum of T
     numbers that is rounded T times errs by about the square root of T roundings of the sum of their sizes.
 
-    Parameters
-    ----------
-    answers
-        Those of the model, (n,) or (n, columns). Further columns, such as the chosen class, are ignored.
+    ``answers`` are (n,) or (n, columns); further columns, such as the chosen class, are ignored.
     """
     answers = np.asarray(answers, dtype=np.float64)
     answers = answers[:, None] if answers.ndim == 1 else answers[:, : reading.n_columns]
@@ -300,17 +269,12 @@ def allowed_error(reading: Reading, target: Target, inputs: Any, scores: Any) ->
     answers = answers[:, None] if answers.ndim == 1 else answers
     allowed = _rounding(reading, found)
     is_linked = reading.scale == "margin" and target.scale is None and target.contrast is None
-    shown = _probabilities(found, reading.link) if is_linked else found
+    shown = found
+    if is_linked:  # what a classifier makes of its margins
+        with np.errstate(over="ignore"):
+            is_softmax = reading.link == "softmax"
+            shares = np.exp(found - found.max(axis=1, keepdims=True)) if is_softmax else 1 / (1 + np.exp(-found))
+        shown = shares / shares.sum(axis=1, keepdims=True)
     if shown.shape != answers.shape or np.abs(shown - answers).max() > allowed + (_LINKED if is_linked else 0.0):
         return None
     return allowed
-
-
-def _probabilities(margins: np.ndarray, link: str) -> np.ndarray:
-    """Return what a classifier makes of its margins (n, columns)."""
-    if link == "softmax":
-        shares = np.exp(margins - margins.max(axis=1, keepdims=True))
-    else:
-        with np.errstate(over="ignore"):
-            shares = 1 / (1 + np.exp(-margins))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
