@@ -29,11 +29,6 @@ def read_answer(answer: Any, classes: Sequence[Any] | None = None) -> np.ndarray
     Lists of labels with scores, as pipelines answer them, become scores in the order of ``classes``.
     Tensors may require gradients or be on another device. Of a frame whose first column is called "predict", as
     H2O answers, the other columns are the scores. The array is a copy, because a model may answer in one buffer.
-
-    Examples
-    --------
-    >>> read_answer([{"no": 0.25, "yes": 0.75}, {"no": 0.5, "yes": 0.5}]).names
-    ('no', 'yes')
     """
     if isinstance(answer, NamedScores):
         return answer
@@ -120,12 +115,6 @@ class TorchModel:
         return values
 
 
-def is_torch_module(model: Any) -> bool:
-    """Return whether a model is a module of PyTorch, which is not imported."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(model, torch.nn.Module)
-
-
 class WithConstant:
     """Fitted results of statsmodels that were given a constant, callable on tables with and without it."""
 
@@ -162,11 +151,6 @@ class SurvivalModel:
         return np.asarray(getattr(self.model, self._ask)(inputs), dtype=np.float64)
 
 
-def is_survival_model(model: Any) -> bool:
-    """Return whether a model is a regression of lifelines, which has no method `predict`."""
-    return type(model).__module__.startswith("lifelines.") and hasattr(model, "predict_median")
-
-
 class OneOutput:
     """One of several outputs of a model of scikit-learn, as a model of its own."""
 
@@ -192,13 +176,6 @@ def count_outputs(model: Any) -> int:
     if not isinstance(classes, list | tuple) or not classes:
         return 1
     return len(classes) if all(isinstance(each, list | tuple | np.ndarray) for each in classes) else 1
-
-
-def needs_constant(model: Any) -> bool:
-    """Return whether a model is a result of statsmodels that was given the column of ones of `add_constant`."""
-    inner = getattr(model, "model", None)
-    is_own = type(model).__module__.startswith("statsmodels.") and not hasattr(inner, "formula")
-    return is_own and "const" in (getattr(inner, "exog_names", None) or ())
 
 
 _BATCH_SIZE = 32  # inputs that a pipeline without a size of its own gives its model at once
@@ -266,20 +243,13 @@ def read_label_scores(answer: Any, classes: Sequence[Any] | None = None) -> tupl
 
     Labels alone are returned if each answer is the best label with its score, because the scores of the others are
     not known then. Any other answer is returned as it is. The columns are ``classes``, or the sorted labels.
-
-    Examples
-    --------
-    >>> good, bad = {"label": "good", "score": 0.75}, {"label": "bad", "score": 0.25}
-    >>> read_label_scores([[good, bad]])
-    (array([[0.25, 0.75]]), ('bad', 'good'))
-    >>> read_label_scores([good, [bad]])[0]
-    array(['good', 'bad'], dtype='<U4')
     """
     entries = answer.tolist() if isinstance(answer, np.ndarray) and answer.dtype == object else answer
     if not isinstance(entries, list | tuple) or not entries:
         return answer, None
     lists = [[each] if isinstance(each, Mapping) else each for each in entries]
-    if not all(isinstance(each, list) and each and all(_is_label_score(one) for one in each) for each in lists):
+    entries = [one for each in lists for one in (each if isinstance(each, list) and each else [None])]
+    if not all(isinstance(one, Mapping) and "label" in one and "score" in one for one in entries):
         return answer, None
     if all(len(each) == 1 for each in lists):
         return np.array([str(each[0]["label"]) for each in lists]), None
@@ -291,10 +261,6 @@ def read_label_scores(answer: Any, classes: Sequence[Any] | None = None) -> tupl
             f"{list(names)!r:.120}. Type `lambda texts: pipeline(texts, top_k=None)` if it is a pipeline."
         )
     return np.array([[each[name] for name in names] for each in scores]), names
-
-
-def _is_label_score(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and "label" in entry and "score" in entry
 
 
 def labels_of(pipeline: Any) -> list[str] | None:
@@ -313,11 +279,13 @@ def is_pipeline(model: Any) -> bool:
 
 def adapted(model: Any, task: str | None) -> Any:
     """Return a model of a library whose objects are not called with tables as one that is; others as they are."""
-    if is_torch_module(model):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
         return TorchModel(model, task)
-    if needs_constant(model):
-        return WithConstant(model)
-    if is_survival_model(model):
+    library, inner = type(model).__module__.partition(".")[0], getattr(model, "model", None)
+    if library == "statsmodels" and not hasattr(inner, "formula"):
+        return WithConstant(model) if "const" in (getattr(inner, "exog_names", None) or ()) else model
+    if library == "lifelines" and hasattr(model, "predict_median"):  # a regression, which has no `predict`
         return SurvivalModel(model)
     return LabelScores(model) if is_pipeline(model) else model
 

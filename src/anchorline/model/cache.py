@@ -290,19 +290,14 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, type | types.FunctionType):
-            if not _is_installed(value.__module__):
+            module = sys.modules.get(value.__module__)  # built in, or a file in a folder of installed packages?
+            file = getattr(module, "__file__", None)
+            places = [Path(sysconfig.get_path(each)).resolve() for each in ("stdlib", "purelib", "platlib")]
+            is_installed = file is None or not {*places}.isdisjoint(Path(file).resolve().parents)
+            if module is None or value.__module__ == "__main__" or not is_installed:
                 raise _needs_key(f"it contains code of {value.__module__!r}, which may change")
             self.modules.add(value.__module__)
         return NotImplemented
-
-
-def _is_installed(name: str) -> bool:
-    """Whether a module is built in, or a file in a folder of installed packages."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if name == "__main__" or name not in sys.modules:
-        return False
-    places = [Path(sysconfig.get_path(place)).resolve() for place in ("stdlib", "purelib", "platlib")]
-    return file is None or any(place in Path(file).resolve().parents for place in places)
 
 
 def digest_inputs(prefix: bytes, inputs: Any) -> bytes:
@@ -344,8 +339,6 @@ def _add_frame(digest: Any, value: Any) -> None:
     digest.update(f"frame {type(value).__module__} {frame.shape};".encode())
     for name in frame.columns:
         column = frame[name]
+        is_plain = column.dtype.is_numeric() and not column.is_null().any()
         _add(digest, [str(name), str(column.dtype)])
-        _add(
-            digest,
-            column.to_numpy() if column.dtype.is_numeric() and not column.is_null().any() else column.to_list(),
-        )
+        _add(digest, column.to_numpy() if is_plain else column.to_list())

@@ -60,16 +60,7 @@ class OfColumns(Asking):
 
 
 def match_columns(model: Any, names: Sequence[str]) -> ColumnMatch:
-    """Find the columns of a model in a table with these column names; nothing is queried.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.linear_model import LinearRegression
-    >>> model = LinearRegression().fit(pd.DataFrame({"b": [1, 2], "a": [0, 1]}), [3, 4])
-    >>> match_columns(model, ["a", "id", "b"]).positions, dict(match_columns(model, ["a", "id", "b"]).ignored)
-    ((2, 0), {'id': 'the model was not fitted on it'})
-    """
+    """Find the columns of a model in a table with these column names; nothing is queried."""
     estimator, table = owner_of(model), tuple(names)
     fitted = _fitted_names(estimator)
     observed = {getattr(estimator, "duration_col", None), getattr(estimator, "event_col", None)} - {None}

@@ -130,11 +130,6 @@ def resolve(
     classifier whose `predict` need not name the most probable class is also queried for the class that it names.
     With ``output_scale="margin"``, a classifier is queried for the margins of its classes. ``output`` is a label,
     a pair of labels, the number of a column of the answers, or a name.
-
-    Examples
-    --------
-    >>> resolve(lambda rows: rows, output="no", classes=["yes", "no"]).column
-    1
     """
     if task not in TASKS:
         raise ParameterError(f"task is {task!r}, but it must be 'label', 'number' or None.")
@@ -470,15 +465,6 @@ def unwrap(estimator: Any, visit: Callable[[Any], None] = lambda _: None) -> tup
     """Return the model inside the wrappers, and the transformations of its inputs, first one first.
 
     Only wrappers whose answers are those of the inner model are opened. ``visit`` sees each, and the model.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> model = make_pipeline(StandardScaler(), DecisionTreeRegressor()).fit([[1], [2]], [3, 4])
-    >>> unwrap(model)[0], len(unwrap(model)[1])
-    (DecisionTreeRegressor(), 1)
     """
     visit(estimator)
     names = {cls.__name__ for cls in type(estimator).__mro__}
@@ -654,16 +640,7 @@ class Margins(Asking):
 
 
 def margins_of(model: Any, classes: Sequence[Any] | None) -> tuple[Margins, str]:
-    """Return how to query a classifier for its margins, and their name: "log-odds" or "margin".
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import HistGradientBoostingClassifier
-    >>> model = HistGradientBoostingClassifier().fit([[1.0], [2.0]], ["no", "yes"])
-    >>> margins, name = margins_of(model, model.classes_)
-    >>> margins(np.array([[1.5]])).tolist(), name
-    ([[-0.0, 0.0]], 'log-odds')
-    """
+    """Return how to query a classifier for its margins, and their name: "log-odds" or "margin"."""
     try:
         inner, steps = unwrap(model)
     except NotReadableError:

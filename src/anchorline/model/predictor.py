@@ -154,7 +154,12 @@ class Predictor:
         """Take the answer about the instance, which has one row; return the predictor itself."""
         self.is_open = True
         if scores.classes is not None and self.target.classes is None:
-            self.target = _with_classes(self.target, scores.classes)
+            labels = tuple(label.item() if isinstance(label, np.generic) else label for label in scores.classes)
+            if self.target.name is not None and self.target.column is None:  # the output is one of them
+                column = column_of(self.target.name, labels)
+                self.target = replace(self.target, classes=labels, column=column, name=None)
+            elif self.target.task is None:
+                self.target = replace(self.target, classes=labels)
         answer, target = scores.values, self.target
         integers = target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
         self.is_label = target.task == "label" or _is_text(answer) or integers
@@ -164,8 +169,14 @@ class Predictor:
         self._check()
         self.is_probability = self.class_ is not None and target.scale is None and _are_probabilities(answer)
         self.prediction = 1.0 if self.is_label else float(self._outputs(answer)[0])
-        self.output_range = self._range()
-        self._check_threshold()
+        is_unit = self.is_label or self.is_probability
+        self.output_range = (0.0, 1.0) if is_unit else self._given_range or target.known_range
+        low, high = self.output_range or (-math.inf, math.inf)
+        if self._threshold is not None and not low <= self._threshold <= high:
+            raise ParameterError(
+                f"threshold is {self._threshold:g}, but the model's output is between {low:g} and {high:g}. Type, "
+                f"say, threshold={(low + high) / 2:g}."
+            )
         self._check_range(np.array([self.prediction]))
         self.output = self._describe(answer)
         return self
@@ -244,20 +255,6 @@ class Predictor:
                 "score, pass task='number', otherwise task='label'."
             )
 
-    def _range(self) -> tuple[float, float] | None:
-        """Return lowest and highest possible output; None if they are not known."""
-        if self.is_label or self.is_probability:
-            return 0.0, 1.0
-        return self._given_range or self.target.known_range
-
-    def _check_threshold(self) -> None:
-        low, high = self.output_range or (-math.inf, math.inf)
-        if self._threshold is not None and not low <= self._threshold <= high:
-            raise ParameterError(
-                f"threshold is {self._threshold:g}, but the model's output is between {low:g} and {high:g}. Type, "
-                f"say, threshold={(low + high) / 2:g}."
-            )
-
     def _check_range(self, outputs: np.ndarray) -> None:
         if self.output_range is None or self.is_label:
             return
@@ -277,7 +274,9 @@ class Predictor:
         labels = None if classes is None else tuple(plain_label(label) for label in classes)
         kind, decision, runner_up = "number", None, None
         if self.is_label:
-            label = self._label_name()
+            label = self.label
+            if target.classes is not None and isinstance(label, int) and label not in target.classes:
+                label = dict(enumerate(target.classes)).get(label, label)  # the number of a class
             kind, name, decision = "label", str(label), plain_label(label)
         elif self._threshold is not None:
             side = "at or above" if self.prediction >= self._threshold else "below"
@@ -303,13 +302,6 @@ class Predictor:
             high=None if self.output_range is None else self.output_range[1],
             choices=self._choices(),
         )
-
-    def _label_name(self) -> Any:
-        """Return the name of the label; an integer or boolean is the number of one of the classes given."""
-        classes, label = self.target.classes, self.label
-        if classes is None or not isinstance(label, int) or label in classes or not 0 <= label < len(classes):
-            return label
-        return classes[label]
 
     def _choices(self) -> Choices:
         """Return what makes the same explainer again; labels are found by their texts."""
@@ -341,14 +333,6 @@ def split_unit(name: str) -> tuple[str, str]:
     """
     text, _, unit = name.removesuffix("]").partition(" [")
     return (text, unit) if name.endswith("]") and unit and "[" not in unit else (name, "")
-
-
-def _with_classes(target: Target, classes: tuple[Any, ...]) -> Target:
-    """Return the target with the classes that an answer named, one of which may be the output."""
-    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in classes)
-    if target.name is not None and target.column is None:
-        return replace(target, classes=labels, column=column_of(target.name, labels), name=None)
-    return replace(target, classes=labels) if target.task is None else target
 
 
 def checked_answer(

@@ -10,7 +10,7 @@ import math
 import numbers
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NamedTuple
@@ -293,16 +293,6 @@ def read_table(X: Any) -> tuple[Any, list[str] | None]:
     return array, None
 
 
-def read_columns(table: Any, names: Sequence[str], fixed: Collection[str] = ()) -> list[Column]:
-    """Read all columns of a table from `read_table` in one pass; access by position is slow on wide frames.
-
-    ``fixed`` columns may hold anything; what is neither a number nor a text is read as its `repr`.
-    """
-    columns = table.T if isinstance(table, np.ndarray) else table.iter_columns()
-    pairs = zip(columns, names, strict=True)
-    return [read_values(column, name, None if name in fixed else ParameterError) for column, name in pairs]
-
-
 def read_values(values: Any, name: str, error: type[Exception] | None) -> Column:
     """Read a single column, a 1-D array or a Series of any library; with no ``error``, it may hold anything."""
     if isinstance(values, np.ndarray):
@@ -317,8 +307,13 @@ def read_values(values: Any, name: str, error: type[Exception] | None) -> Column
 
 def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception] | None) -> Column:
     dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, _floats(series))
+    if dtype == nw.Boolean or dtype.is_numeric():
+        floats: ArrayLike
+        try:
+            floats = series.cast(nw.Float64).to_numpy()
+        except ValueError:  # Arrow does not round whole numbers to floats; Python does
+            floats = [math.nan if value is None else float(value) for value in series.to_list()]
+        return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, floats)
     if isinstance(dtype, nw.Date | nw.Datetime):  # those with a time zone are read as UTC
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
     if dtype == nw.String:
@@ -334,13 +329,6 @@ def row_values(series: nw.Series[Any]) -> list[Any]:
     if series.implementation.is_polars() and isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
         series = series.cast(nw.String)
     return series.to_list()
-
-
-def _floats(series: nw.Series[Any]) -> ArrayLike:
-    try:
-        return series.cast(nw.Float64).to_numpy()
-    except ValueError:  # Arrow does not round whole numbers to floats; Python does
-        return [math.nan if value is None else float(value) for value in series.to_list()]
 
 
 def _column_of_objects(

@@ -66,22 +66,19 @@ def _in_order(target: np.ndarray, schema: Schema) -> np.ndarray:
 
 
 def _check_indicators(groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    if not groups:
+        return
     if len(groups) > 1:
         several = ", ".join(f"{name!r} ({len(members)} columns)" for name, members in groups.items())
-        yield Finding(
-            "indicators",
-            f"At most one indicator is 1 in every row of each of {several}, so that each seems to be one "
-            "attribute, but neighbors change the columns one by one. Type groups='auto'.",
-            tuple(itertools.chain(*groups.values())),
-        )
-        return
-    for name, members in groups.items():
-        yield Finding(
-            "indicators",
+        subject = f"At most one indicator is 1 in every row of each of {several}, so that each seems to be one "
+        text = f"{subject}attribute, but neighbors change the columns one by one. Type groups='auto'."
+    else:
+        [(name, members)] = groups.items()
+        text = (
             f"At most one of {listed(members)} is 1 in every row, so that they seem to be one attribute, but "
-            f"neighbors change them one by one. Type groups='auto', or groups={{{name!r}: {list(members)!r}}}.",
-            tuple(members),
+            f"neighbors change them one by one. Type groups='auto', or groups={{{name!r}: {list(members)!r}}}."
         )
+    yield Finding("indicators", text, tuple(itertools.chain(*groups.values())))
 
 
 def _check_columns(columns: Mapping[str, Column], ids: tuple[str, ...]) -> Iterator[Finding]:

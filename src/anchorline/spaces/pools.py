@@ -31,20 +31,16 @@ class SortedColumn:
     def of(cls, column: Column) -> "SortedColumn":
         """Sort a column."""
         if column.kind == CATEGORY:
-            return cls._of_texts(column)
+            levels, places = column.ranks or Ranks.of(column.values.tolist())
+            codes = np.where(column.missing, len(levels), places.astype(np.intp))
+            counts = np.bincount(codes, minlength=len(levels) + 1)[:-1]
+            present = np.flatnonzero(counts)
+            distinct = np.array(levels, dtype=object)[present]
+            return cls(np.argsort(codes, kind="stable"), distinct, np.append(0, np.cumsum(counts[present])))
         order = np.argsort(np.where(column.missing, np.nan, column.values), kind="stable")  # NaN comes last
         values = column.values[order[: len(order) - int(column.missing.sum())]] + 0.0  # -0 and 0 are one number
         first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])[: len(values)])
         return cls(order, values[first], np.append(first, len(values)))
-
-    @classmethod
-    def _of_texts(cls, column: Column) -> "SortedColumn":
-        levels, places = column.ranks or Ranks.of(column.values.tolist())
-        codes = np.where(column.missing, len(levels), places.astype(np.intp))
-        counts = np.bincount(codes, minlength=len(levels) + 1)[:-1]
-        present = np.flatnonzero(counts)
-        values = np.array(levels, dtype=object)[present]
-        return cls(np.argsort(codes, kind="stable"), values, np.append(0, np.cumsum(counts[present])))
 
     @property
     def n_present(self) -> int:

@@ -58,7 +58,7 @@ class RegionsNeighborhood(TwoValued):
             )
         self.values, self.hidden, self.labels, self.names = values, hidden, labels, tuple(names)
         self._shown, self._key, self._record, self._flat = tuple(shown), key, record, flat
-        self.is_turned = turned
+        self.is_turned, self._hides_nothing = turned, np.array_equal(values, hidden)
 
     def fact(self, candidate: int) -> Fact:
         """Return that a region is visible."""
@@ -100,10 +100,6 @@ class RegionsNeighborhood(TwoValued):
         return self._shaped(arrays)
 
     @cached_property
-    def _hides_nothing(self) -> bool:
-        return np.array_equal(self.values, self.hidden)
-
-    @cached_property
     def _runs(self) -> tuple[np.ndarray, np.ndarray]:
         """The labels of runs of values with the same label, and the lengths of the runs."""
         labels, lengths = runs_of(self.labels)
@@ -116,13 +112,7 @@ class RegionsNeighborhood(TwoValued):
 
 
 def runs_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels and lengths of runs of equal labels.
-
-    Examples
-    --------
-    >>> [part.tolist() for part in runs_of(np.array([[0, 0, 1], [1, 1, 0]]))]
-    [[0, 1, 0], [2, 3, 1]]
-    """
+    """Return the labels and lengths of runs of equal labels."""
     flat = labels.reshape(-1)
     starts = np.flatnonzero(np.r_[True, flat[1:] != flat[:-1]])
     return flat[starts], np.diff(np.r_[starts, flat.size])
@@ -187,13 +177,6 @@ def colors(image: np.ndarray) -> np.ndarray:
 
     Whole numbers of 16 or more bits and booleans are scaled by the range of their type. Other numbers are taken as
     0 to 1, or as 0 to 255, or are scaled by their own range.
-
-    Examples
-    --------
-    >>> colors(np.array([[0.0, 1.0]])).tolist()
-    [[[0, 0, 0], [255, 255, 255]]]
-    >>> colors(np.array([[[255, 0, 0, 128]]], dtype=np.uint8)).tolist()
-    [[[255, 127, 127]]]
     """
     planes = image[:, :, None] if image.ndim == 2 else image
     scaled = _scaled(planes)
@@ -225,21 +208,16 @@ def png_file(rgb: np.ndarray) -> bytes:
     height, width, _ = rgb.shape
     rows = np.concatenate([np.zeros((height, 1), dtype=np.uint8), rgb.reshape(height, -1)], axis=1)
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", head), (b"IDAT", _stored(rows.tobytes())), (b"IEND", b""))
+    data, stored = rows.tobytes(), b"\x78\x01"  # in zlib's format without compression, which has one form only
+    for start in range(0, len(data), 65535):
+        block = data[start : start + 65535]
+        stored += struct.pack("<BHH", start + 65535 >= len(data), len(block), len(block) ^ 0xFFFF) + block
+    stored += struct.pack(">I", zlib.adler32(data))
+    chunks = ((b"IHDR", head), (b"IDAT", stored), (b"IEND", b""))
     return _SIGNATURE + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         for kind, data in chunks
     )
-
-
-def _stored(data: bytes) -> bytes:
-    """Return data in the format of zlib without compression, which has one form only."""
-    blocks = []
-    for start in range(0, len(data), 65535):
-        block = data[start : start + 65535]
-        is_last = start + 65535 >= len(data)
-        blocks.append(struct.pack("<BHH", is_last, len(block), len(block) ^ 0xFFFF) + block)
-    return b"\x78\x01" + b"".join(blocks) + struct.pack(">I", zlib.adler32(data))
 
 
 def recorded_picture(image: np.ndarray, labels: np.ndarray) -> list[Any]:
@@ -344,7 +322,11 @@ class Image(Space):
     @property
     def fingerprint(self) -> str:
         """The SHA-256 of the parameters; a function is identified by its name."""
-        parts = (_identity(self.segments), _identity(self.hidden), self.n_segments, self.flatten)
+        given = [
+            _digest(each) if isinstance(each, np.ndarray) else each if isinstance(each, str) else name_of(each)
+            for each in (self.segments, self.hidden)
+        ]
+        parts = (*given, self.n_segments, self.flatten)
         return "image:" + hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def at(self, instance: Any) -> RegionsNeighborhood:
@@ -379,7 +361,13 @@ class Image(Space):
     def _hidden(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the image that is seen where a region is hidden."""
         if isinstance(self.hidden, str):
-            return region_means(image, labels) if self.hidden == "mean" else _blurred(image)
+            if self.hidden == "mean":
+                return region_means(image, labels)
+            from scipy.ndimage import gaussian_filter  # noqa: PLC0415  heavy
+
+            sigma = max(1.0, _BLUR * max(image.shape[:2]))
+            sizes = (sigma, sigma) + (0,) * (image.ndim - 2)
+            return as_type(gaussian_filter(image.astype(np.float32), sizes), image.dtype)
         n_channels = image.shape[2:]
         if self.hidden.shape not in ((), n_channels, image.shape):
             raise InstanceError(
@@ -387,14 +375,6 @@ class Image(Space):
                 f"number, one per channel, or another image of the same shape. Type hidden='mean'."
             )
         return np.broadcast_to(as_type(self.hidden.astype(np.float64), image.dtype), image.shape)
-
-
-def _blurred(image: np.ndarray) -> np.ndarray:
-    from scipy.ndimage import gaussian_filter  # noqa: PLC0415  heavy
-
-    sigma = max(1.0, _BLUR * max(image.shape[:2]))
-    sizes = (sigma, sigma) + (0,) * (image.ndim - 2)
-    return as_type(gaussian_filter(image.astype(np.float32), sizes), image.dtype)
 
 
 def _recorded_image(record: Sequence[Any]) -> np.ndarray:
@@ -420,25 +400,10 @@ def _digest(image: np.ndarray) -> str:
     return hashlib.sha256(head + values.tobytes()).hexdigest()
 
 
-def _identity(given: Any) -> str:
-    """Return the identity of a parameter, which may be an array or a function."""
-    if isinstance(given, str):
-        return given
-    if isinstance(given, np.ndarray):
-        return _digest(given)
-    return name_of(given)
-
-
 def cut_image(image: np.ndarray, segments: Segments, n_segments: int) -> tuple[np.ndarray, list[int]]:
     """Return the region of every pixel, (h, w) from 0 on, and the number by which each region is called.
 
     Regions are numbered from 1 in reading order, but labels that the user gives keep their numbers.
-
-    Examples
-    --------
-    >>> labels, numbers = cut_image(np.zeros((4, 6)), "grid", 6)
-    >>> labels.tolist(), numbers
-    ([[0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 5, 5], [3, 3, 4, 4, 5, 5]], [1, 2, 3, 4, 5, 6])
     """
     if isinstance(segments, str):
         labels = _grid(image.shape[:2], n_segments) if segments == "grid" else _superpixels(image, n_segments)
@@ -448,13 +413,7 @@ def cut_image(image: np.ndarray, segments: Segments, n_segments: int) -> tuple[n
 
 
 def positions(labels: np.ndarray) -> list[str]:
-    """Return where the middle of every region is, in words such as "top left" or "center".
-
-    Examples
-    --------
-    >>> positions(np.arange(9).reshape(3, 3))[:5]
-    ['top left', 'top', 'top right', 'left', 'center']
-    """
+    """Return where the middle of every region is, in words such as "top left" or "center"."""
     words = []
     for y, x in centers(labels).tolist():
         row, column = (min(2, int(3 * share)) for share in (y, x))
@@ -492,21 +451,16 @@ def _superpixels(image: np.ndarray, n_segments: int) -> np.ndarray:
     step = -(-max(height, width) // _CUT_AT)
     small = colors(image[::step, ::step]) / 255
     labels = slic(small, n_segments=n_segments, compactness=20, sigma=1, start_label=0, channel_axis=-1)
-    return _in_reading_order(labels).repeat(step, axis=0).repeat(step, axis=1)[:height, :width]
-
-
-def _in_reading_order(labels: np.ndarray) -> np.ndarray:
-    """Renumber regions from 0 by their middles: in bands from top to bottom, and in a band from left to right."""
-    _, dense = np.unique(labels, return_inverse=True)
-    dense = dense.reshape(labels.shape)
+    # Numbered by their middles: in bands from top to bottom, and in a band from left to right.
+    dense = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
     middles = centers(dense)
     bands = (middles[:, 0] * round(math.sqrt(len(middles)))).astype(np.intp)
     ranks = np.empty(len(middles), dtype=np.intp)
     ranks[np.lexsort([middles[:, 1], bands])] = np.arange(len(middles))
-    return ranks[dense]
+    return ranks[dense].repeat(step, axis=0).repeat(step, axis=1)[:height, :width]
 
 
-# ---- signals
+# ---- signals# ---- signals
 
 _OF_SIGNALS = "it must be numbers of shape (time,), (time, channels) or (channels, time). Type np.asarray(series)."
 

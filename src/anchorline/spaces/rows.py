@@ -36,7 +36,6 @@ from anchorline.spaces.columns import (
     level_text,
     names_in,
     opaque_text,
-    read_columns,
     read_table,
     read_values,
     row_values,
@@ -122,13 +121,19 @@ class Schema:
                 f"The table has shape {table.shape}; it must have at least one row and one column."
             )
         checked_names = _checked_names(names, own_names, table.shape[1])
-        columns = read_columns(table, checked_names, fixed)
+        given = (
+            table.T if isinstance(table, np.ndarray) else table.iter_columns()
+        )  # by position is slow on wide frames
+        columns = [
+            read_values(column, name, None if name in fixed else ParameterError)
+            for column, name in zip(given, checked_names, strict=True)
+        ]
         own = [table.dtype] * len(columns) if isinstance(table, np.ndarray) else table.schema.values()
         types = [
             ColumnType.of(dtype, natives, j, opaque=checked_names[j] in fixed and columns[j].kind == CATEGORY)
             for j, dtype in enumerate(own)
         ]
-        del table  # freed while the rows are sorted
+        del table, given  # freed while the rows are sorted
         natives, columns, order = _in_canonical_order(natives, columns, types)
         positions = np.empty_like(order)
         positions[order] = np.arange(len(order))

@@ -60,11 +60,8 @@ class Text(Space):
         removed: str | Callable[[str], str] = "delete",
         occurrences: Literal["all", "each"] = "all",
     ) -> None:
-        if unit not in ("word", "sentence") and not callable(unit):
-            raise ParameterError(
-                f"unit is {unit!r}, but it must be 'word', 'sentence', or a function that cuts a text into a list "
-                "of its pieces. Type unit='word'."
-            )
+        if not callable(unit):
+            cut("", unit)  # which refuses what it does not know
         if not isinstance(removed, str) and not callable(removed):
             raise ParameterError(
                 f"removed is {removed!r}, but it must be 'delete', a mask, or a function of a word that returns "
@@ -164,16 +161,7 @@ class Text(Space):
 
 
 def places_of(pieces: Sequence[str], fact: Fact) -> list[int]:
-    """Return which units of a recorded text a fact is about, from 0; units are the pieces at odd places.
-
-    Examples
-    --------
-    >>> for space in (Text(), Text(occurrences="each")):
-    ...     there = space.at("to be or not to be")
-    ...     print(places_of(there.instance, there.fact(1)))
-    [1, 5]
-    [1]
-    """
+    """Return which units of a recorded text a fact is about, from 0; units are the pieces at odd places."""
     units = pieces[1::2]
     numbered = re.fullmatch(r"(?:word|sentence|unit) (\d+)", fact.attribute.removesuffix(_REPEATED))
     first = int(numbered[1]) - 1 if numbered else None
@@ -280,7 +268,13 @@ class TextNeighborhood(TwoValued):
         before, unit, after = self.pieces[2 * place : 2 * place + 3]
         removed = self._space.removed
         if removed != "delete":
-            return unit, removed if isinstance(removed, str) else _replacement(removed, unit), after
+            replacement = removed if isinstance(removed, str) else removed(unit)
+            if not isinstance(replacement, str):
+                raise ParameterError(
+                    f"removed returned {replacement!r:.60} for {unit!r:.60}, but it must return a text. Return '' "
+                    "to delete the unit."
+                )
+            return unit, replacement, after
         starts = before[-1:].isspace() if before else place == 0
         n_spaces = len(after) - len(after.lstrip()) if starts else 0
         inside = bool(before or place) and bool(after or 2 * place + 3 < len(self.pieces))
@@ -295,16 +289,6 @@ class TextNeighborhood(TwoValued):
         shown = np.concatenate([always, ~flips, flips], axis=1)[:, when].view(np.uint8)
         rows, n = np.ascontiguousarray(shown).tobytes(), len(parts)
         return ["".join(compress(parts, rows[i * n : (i + 1) * n])) for i in range(len(flips))]
-
-
-def _replacement(removed: Callable[[str], str], unit: str) -> str:
-    replacement = removed(unit)
-    if not isinstance(replacement, str):
-        raise ParameterError(
-            f"removed returned {replacement!r:.60} for {unit!r:.60}, but it must return a text. Return '' to "
-            "delete the unit."
-        )
-    return replacement
 
 
 def _shortened(unit: str) -> str:
@@ -361,16 +345,6 @@ def cut(text: str, unit: "str | Cut") -> list[Span]:
 
     ``unit`` is "word", "sentence", or a function of the text that returns pieces of the text in order, as most
     tokenizers do, or spans. Pieces of white space alone are skipped.
-
-    Examples
-    --------
-    >>> text = "Don't panic! It costs 1,000.50 euros."
-    >>> [text[start:stop] for start, stop in cut(text, "word")]
-    ["Don't", 'panic', 'It', 'costs', '1,000.50', 'euros']
-    >>> [text[start:stop] for start, stop in cut(text, "sentence")]
-    ["Don't panic!", 'It costs 1,000.50 euros.']
-    >>> cut("to be", lambda text: text.split())
-    [(0, 2), (3, 5)]
     """
     if unit == "word":
         return words(text)
@@ -409,23 +383,17 @@ def sentences(text: str) -> list[Span]:
 def _word_class(character: str) -> str:
     """Return the class of a character in a word: A, H, K and C letters, 9 digits, M marks, Z the joiner, ..."""
     category, code = unicodedata.category(character), ord(character)
-    if character in _BETWEEN:
-        return _BETWEEN[character]
+    if character in _BETWEEN or code in _REGIONS:
+        return _BETWEEN.get(character, "R")
     if category[0] == "M" or category == "Cf" or code in _SKIN_TONES:
         return "M"
-    if code in _REGIONS:
-        return "R"
     if category[0] == "L" or category == "Nl":
-        return _letter_class(unicodedata.name(character, ""))
+        name = unicodedata.name(character, "")
+        first = "C" if name.partition(" ")[0] in _WITHOUT_SPACES else ""
+        return first or ("K" if "KATAKANA" in name else "H" if name.startswith("HEBREW") else "A")
     if category[0] == "N":
         return "9"
     return {"Pc": "_", "So": "S"}.get(category, " ")
-
-
-def _letter_class(name: str) -> str:
-    if name.partition(" ")[0] in _WITHOUT_SPACES:
-        return "C"
-    return "K" if "KATAKANA" in name else "H" if name.startswith("HEBREW") else "A"
 
 
 @functools.cache
@@ -453,7 +421,13 @@ def _located(text: str, pieces: list[Any]) -> list[Span]:
             start = text.find(piece, position)
             stop = start + len(piece)
         else:
-            start, stop = _as_span(piece)
+            try:
+                start, stop = (int(end) for end in piece)
+            except (TypeError, ValueError):
+                raise ParameterError(
+                    f"unit returned {piece!r:.80}, but it must return texts, or pairs (start, stop). Type, say, "
+                    "unit=str.split."
+                ) from None
         if not position <= start <= stop <= len(text):
             raise InstanceError(
                 f"unit returned {piece!r:.80}, which is not in the text after position {position}. It must return "
@@ -463,14 +437,3 @@ def _located(text: str, pieces: list[Any]) -> list[Span]:
             spans.append((start, stop))
         position = stop
     return spans
-
-
-def _as_span(piece: Any) -> Span:
-    try:
-        start, stop = (int(end) for end in piece)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"unit returned {piece!r:.80}, but it must return texts, or pairs (start, stop). Type, say, "
-            "unit=str.split."
-        ) from None
-    return start, stop

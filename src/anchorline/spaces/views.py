@@ -80,26 +80,18 @@ class Cuts:
         self.pool = self.frame if all(a is b for a, b in zip(frame, pool, strict=True)) else Ladders(pool)
         self._present = np.array([column.n_present for column in frame], dtype=np.int64)
         each = [_column_cuts(column, kinds[v], n_rows, given.get(v)) for v, column in enumerate(frame)]
-        self._edges = _padded([cuts.edges for cuts in each], np.nan)
-        self._levels = _padded([cuts.levels for cuts in each], 0)
-        self._after = _padded([cuts.after for cuts in each], False)
-        self._atoms = _padded([cuts.atoms for cuts in each], np.nan)
-        is_cut = ~np.isnan(self._edges)
-        edges = np.where(is_cut, self._edges, 0.0)
-        rungs = self.frame.rungs_below(edges)
-        self._below, self._pool_below = self.frame.below(rungs), self._count(edges, rungs)
-        gaps = np.where(rungs > 0, self.frame.value(np.maximum(rungs - 1, 0)), -np.inf), edges
-        lengths = np.zeros(edges.shape, dtype=np.int64)
+        edges, levels, after, atoms = zip(*each, strict=True) if each else [()] * 4
+        self._edges, self._atoms = _padded(edges, np.nan), _padded(atoms, np.nan)
+        self._after, is_cut = _padded(after, False), ~np.isnan(self._edges)
+        lowest = np.where(is_cut, self._edges, 0.0)
+        rungs = self.frame.rungs_below(lowest)
+        self._below, self._pool_below = self.frame.below(rungs), self.pool.below(self.pool.rungs_below(lowest))
+        before = np.where(rungs > 0, self.frame.value(np.maximum(rungs - 1, 0)), -np.inf)
+        lengths = np.zeros(lowest.shape, dtype=np.int64)
         for kind in set(self.kinds):
             own = self._are(kind)
-            lengths[own] = _lengths(gaps[0][own], gaps[1][own], kind)
-        self._scores = np.where(is_cut, self._levels * _LENGTHS + lengths + 1, 0)
-
-    def _count(self, edges: np.ndarray, rungs: np.ndarray) -> np.ndarray:
-        """Return the number of pool rows below edges; ``rungs`` are those of the frame."""
-        if self.pool is self.frame:
-            return self.frame.below(rungs)
-        return self.pool.below(self.pool.rungs_below(edges))
+            lengths[own] = _lengths(before[own], lowest[own], kind)
+        self._scores = np.where(is_cut, _padded(levels, 0) * _LENGTHS + lengths + 1, 0)
 
     def around(self, values: np.ndarray, missing: np.ndarray) -> RowCuts:
         """Return the cuts around a row's values (columns,), some of which may be missing."""
@@ -113,8 +105,10 @@ class Cuts:
         near, is_upper, ranks = self._ranks(rungs, is_new)
         own_rungs = np.concatenate([near, rungs[:, None]], axis=1)
         edges = np.concatenate([self.frame.value(near), x[:, None]], axis=1)
-        below = np.concatenate([self._below, self.frame.below(own_rungs)], axis=1)
-        pool_below = np.concatenate([self._pool_below, self._count(edges, own_rungs)], axis=1)
+        own_below = self.frame.below(own_rungs)
+        below = np.concatenate([self._below, own_below], axis=1)
+        own_below = own_below if self.pool is self.frame else self.pool.below(self.pool.rungs_below(edges))
+        pool_below = np.concatenate([self._pool_below, own_below], axis=1)
         edges = np.concatenate([self._edges, edges], axis=1)
         own_scores = np.where(moved, self._scores, 0).max(axis=1, initial=0)
         own_scores[own_scores == 0] = len(_LEVELS) * _LENGTHS + 1
@@ -178,9 +172,9 @@ class Cuts:
         """
         if column in self.given and upper in self.given[column]:
             return upper
-        lower = max(self._next_below(self.frame, column, upper), self._next_below(self.pool, column, upper))
-        if own < upper:
-            lower = max(lower, own)
+        lower = own if own < upper else -np.inf
+        for values in (self.frame.of(column), self.pool.of(column)):
+            lower = max([lower, *values[: values.searchsorted(upper)][-1:].tolist()])
         if self.kinds[column] == DATE:
             return float(_short(np.array([lower]), np.array([upper]), DATE)[0])
         if np.isinf(lower):
@@ -191,36 +185,22 @@ class Cuts:
 
     def holds_only(self, column: int, own: float, low: float | None, high: float | None) -> bool:
         """Return whether all rows of frame and pool from ``low`` to below ``high`` have the value ``own``."""
-        for ladders in {id(each): each for each in (self.frame, self.pool)}.values():
-            values = ladders.of(column)
+        for values in (self.frame.of(column), self.pool.of(column)):
             first, last = (None if end is None else int(values.searchsorted(end)) for end in (low, high))
             inside = values[first:last]
             if len(inside) > 1 or (len(inside) and inside[0] != own):
                 return False
         return True
 
-    @staticmethod
-    def _next_below(ladders: Ladders, column: int, value: float) -> float:
-        values = ladders.of(column)
-        at = int(values.searchsorted(value))
-        return float(values[at - 1]) if at else -np.inf
 
+def _column_cuts(
+    column: SortedColumn, kind: str, n_rows: int, given: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cuts of one column that do not depend on a row.
 
-@dataclass(frozen=True, eq=False)
-class _ColumnCuts:
-    """The cuts of one column that do not depend on a row.
-
-    ``edges``, ``levels`` and ``after`` (cuts,): the lowest value above each, how coarse it is, and whether it only
-    ends a heavy value, so that a row in its gap lies above it. ``atoms``: the heavy values.
+    Of each cut, the lowest value above it, how coarse it is, and whether it only ends a heavy value, so that a row
+    in its gap lies above it, (cuts,); and the heavy values.
     """
-
-    edges: np.ndarray
-    levels: np.ndarray
-    after: np.ndarray
-    atoms: np.ndarray
-
-
-def _column_cuts(column: SortedColumn, kind: str, n_rows: int, given: np.ndarray | None) -> _ColumnCuts:
     values, starts = column.values, column.starts
     counts = np.diff(starts)
     heavy = counts > ATOM * n_rows if len(values) > QUANTILES else np.ones(len(values), dtype=bool)
@@ -237,7 +217,7 @@ def _column_cuts(column: SortedColumn, kind: str, n_rows: int, given: np.ndarray
     if given is not None:
         more = np.zeros(len(given), dtype=bool)
         edges, levels, ends = np.r_[edges, given], np.r_[levels, more], np.r_[ends, more]
-    return _ColumnCuts(edges, levels, ends, values[heavy].astype(np.float64))
+    return edges, levels, ends, values[heavy].astype(np.float64)
 
 
 def _quantiles(values: np.ndarray, below: np.ndarray, kind: str) -> np.ndarray:
@@ -381,14 +361,6 @@ class RowViews:
     missing: np.ndarray
 
     @cached_property
-    def _spans(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the pool rows with the row's own category start and stop, (views,); 0 for views that are cut."""
-        spans = np.zeros((2, len(self.views.columns)), dtype=np.intp)
-        for v in np.flatnonzero(~self.views.ordered & ~self.missing).tolist():
-            spans[:, v] = self.views.sorted[v].span(self.row[self.views.columns[v]].values[0])
-        return spans[0], spans[1]
-
-    @cached_property
     def _layout(self) -> "_Layout":
         """The cells of all views, in order."""
         views, cuts = self.views, self.cuts
@@ -405,7 +377,8 @@ class RowViews:
         at += np.arange(len(at)) - (np.cumsum(cuts.counts) - cuts.counts).repeat(cuts.counts)
         begins[at], ends[at - 1], lefts[at] = cuts.below, cuts.below, cuts.scores
         levels = starts[:-1][~views.ordered]
-        begins[levels], ends[levels] = (each[~views.ordered] for each in self._spans)
+        for v in np.flatnonzero(~views.ordered & ~self.missing).tolist():
+            begins[starts[v]], ends[starts[v]] = views.sorted[v].span(self.row[views.columns[v]].values[0])
         ends[levels + 1] = 0
         own = starts[:-1].copy()
         own[views.cut_views] += cuts.own
@@ -425,18 +398,6 @@ class RowViews:
         return tuple(next(parts) if ordered else np.zeros(0) for ordered in self.views.ordered.tolist())
 
     @cached_property
-    def _hidden(self) -> np.ndarray:
-        """Views without facts, (views,): of a row with one indicator that is 1, all other indicators."""
-        hidden = np.zeros(len(self.views.columns), dtype=bool)
-        for i, attribute in enumerate(self.views.subjects):
-            if attribute.is_one_hot:
-                own = np.flatnonzero(self.views.attributes == i)
-                ones = [self.row[j].values[0] == 1 for j in self.views.columns[own].tolist()]
-                if sum(ones) == 1:
-                    hidden[own] = ~np.array(ones)
-        return hidden
-
-    @cached_property
     def candidates(self) -> Candidates:
         """The facts: all runs of cells that contain the row's own and that some pool row breaks.
 
@@ -449,7 +410,12 @@ class RowViews:
         cut[views.cut_views] = True
         cut &= ~self.missing
         n_first[cut], n_last[cut] = (own - starts[:-1] + 1)[cut], (starts[1:] - 1 - own)[cut]
-        n_first[self._hidden] = 0
+        for i, attribute in enumerate(views.subjects):
+            if attribute.is_one_hot:
+                ofs = np.flatnonzero(views.attributes == i)
+                ones = np.array([self.row[j].values[0] == 1 for j in views.columns[ofs].tolist()])
+                if ones.sum() == 1:  # nothing is said of the other indicators
+                    n_first[ofs[~ones]] = 0
         n_facts = n_first * n_last
         numbers = np.arange(n_facts.sum()) - (np.cumsum(n_facts) - n_facts).repeat(n_facts)
         of = np.arange(len(own)).repeat(n_facts)

@@ -247,7 +247,12 @@ class HttpModel(ABC):
                 problem = self._refusal(status, headers, content)
                 if status not in _RETRY_STATUSES:
                     raise RemoteRefusalError(problem)
-                wait = _retry_after(headers.get("retry-after"), wait)
+                with contextlib.suppress(
+                    TypeError, ValueError, OverflowError
+                ):  # a number or a date; else our own wait
+                    asked = str(headers.get("retry-after", "")).strip()
+                    date = None if asked.isdigit() else parsedate_to_datetime(asked)
+                    wait = float(asked) if date is None else max(0.0, date.timestamp() - time.time())
             if attempt < self._limits.max_retries:
                 wait = min(wait, self._limits.longest_wait)
                 _log.info("%s; trying again in %.1f s", problem, wait)
@@ -416,7 +421,9 @@ class OpenInference(HttpModel):
     def _query(self, request: dict[str, Any], n_rows: int) -> Any:
         """Return the answer to a request, which is repeated if MLServer may have probabilities beside labels."""
         body = super()._query(request | self._outputs, n_rows)
-        if not self._is_settled and _output_names(body) == ["predict"]:  # what it sends if not asked
+        if not self._is_settled and [part.get("name") for part in _objects(body, "outputs")] == [
+            "predict"
+        ]:  # what it sends if not asked
             self._count_queries(n_rows)
             better = None
             try:
@@ -424,7 +431,7 @@ class OpenInference(HttpModel):
             except (RemoteRefusalError, RecursionError, ValueError) as error:
                 _log.debug("no such output: %s", error)
             self._is_settled = True
-            if _output_names(better) == [_PROBABILITIES]:
+            if [part.get("name") for part in _objects(better, "outputs")] == [_PROBABILITIES]:
                 self._outputs, body = _ASK_PROBABILITIES, better
         return body
 
@@ -475,10 +482,6 @@ def _objects(body: Any, key: str) -> list[dict[str, Any]]:
     """Return the objects in a list of a JSON object; what is not a list of objects has none."""
     parts = body.get(key) if isinstance(body, dict) else None
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
-def _output_names(body: Any) -> list[Any]:
-    return [part.get("name") for part in _objects(body, "outputs")]
 
 
 def _class_names(output: dict[str, Any]) -> list[str] | None:
@@ -583,17 +586,6 @@ def _variable(name: str) -> str:
             "printable ASCII characters."
         )
     return value
-
-
-def _retry_after(value: str | None, default: float) -> float:
-    """Return the seconds that a ``Retry-After`` header requests, a number or a date; otherwise ``default``."""
-    try:
-        seconds = (value or "").strip()
-        if not seconds.isdigit():
-            return max(0.0, parsedate_to_datetime(seconds).timestamp() - time.time())
-        return float(seconds)
-    except (TypeError, ValueError, OverflowError):
-        return default
 
 
 def _redact_record(record: logging.LogRecord) -> bool:

@@ -202,13 +202,7 @@ def join(trees: Sequence[Tree], *, base: np.ndarray, strict: bool, dtype: str) -
 
 
 def bits(words: np.ndarray) -> np.ndarray:
-    """Return the positions of the bits that are set in words of 32 bits.
-
-    Examples
-    --------
-    >>> bits(np.array([0b1010, 1], dtype=np.uint32)).tolist()
-    [1, 3, 32]
-    """
+    """Return the positions of the bits that are set in words of 32 bits."""
     numbers = np.arange(32 * len(words))
     return np.asarray(numbers[(np.asarray(words, dtype=np.int64)[numbers // 32] >> (numbers % 32)) & 1 == 1])
 

@@ -26,14 +26,7 @@ Grown = tuple[Sequence[Tree], np.ndarray]  # trees, and what is added to every a
 
 
 def dense(inputs: Any, absent: float = 0.0) -> np.ndarray:
-    """Return a frame, an array or a sparse matrix of numbers as float64, with ``absent`` where nothing is stored.
-
-    Examples
-    --------
-    >>> import scipy.sparse
-    >>> dense(scipy.sparse.csr_array([[0.0, 2.0]]), absent=np.nan).tolist()
-    [[nan, 2.0]]
-    """
+    """Return a frame, an array or a sparse matrix of numbers as float64, with ``absent`` where nothing is stored."""
     from sklearn.utils import check_array  # noqa: PLC0415  heavy
 
     checked = check_array(inputs, accept_sparse="coo", dtype=np.float64, ensure_all_finite=False)

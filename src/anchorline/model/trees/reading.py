@@ -67,14 +67,6 @@ def read(model: Any, target: Target) -> Reading | Refusal | None:
 
     ``model`` is what an `Explainer` was given: an estimator, a booster, a loaded model file, or a method of one of
     these. Labels and probabilities of boosted classifiers are not sums of trees.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from anchorline.model.outputs import resolve
-    >>> model = DecisionTreeRegressor().fit([[1.0], [2.0], [3.0]], [5.0, 6.0, 6.0])
-    >>> read(model, resolve(model)).evaluate(np.array([[0.0], [4.0]])).ravel().tolist()
-    [5.0, 6.0]
     """
     model = getattr(model, "counted_model", model)  # the command line counts what it asks
     estimator = owner_of(model)
