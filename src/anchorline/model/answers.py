@@ -170,14 +170,6 @@ class OneOutput:
         return np.asarray(self.model.predict_proba(inputs)[self.number])
 
 
-def count_outputs(model: Any) -> int:
-    """Return how many outputs a classifier has: several if it lists the classes of each."""
-    classes = getattr(model, "classes_", None)
-    if not isinstance(classes, list | tuple) or not classes:
-        return 1
-    return len(classes) if all(isinstance(each, list | tuple | np.ndarray) for each in classes) else 1
-
-
 _BATCH_SIZE = 32  # inputs that a pipeline without a size of its own gives its model at once
 
 

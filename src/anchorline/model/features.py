@@ -1,7 +1,6 @@
 """The columns that a model was fitted on, found in a table by their names, and the columns that it ignores."""
 
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,24 +128,7 @@ def first_step(estimator: Any) -> Any:
 
 def transformed_columns(transformer: Any) -> Iterator[tuple[Any, list[int] | None]]:
     """Yield the parts of a ColumnTransformer that keep columns, with the columns' numbers (None: unknown)."""
-    names = [str(name) for name in getattr(transformer, "feature_names_in_", ())]
-    for _, part, columns in transformer.transformers_:
+    numbers = getattr(transformer, "_transformer_to_input_indices", {})  # by which it selects the columns itself
+    for name, part, _ in transformer.transformers_:
         if not isinstance(part, str) or part != "drop":
-            with warnings.catch_warnings():  # scikit-learn 1.6 warns of a format to come, which is read as well
-                warnings.simplefilter("ignore", FutureWarning)
-                numbers = _numbers(columns, names, int(transformer.n_features_in_))
-            yield part, numbers
-
-
-def _numbers(columns: Any, names: Sequence[str], n_columns: int) -> list[int] | None:
-    """Return the numbers of columns that are given by names, numbers, a slice of numbers, or a mask."""
-    if isinstance(columns, slice):
-        ends = (columns.start, columns.stop, columns.step)
-        return list(range(n_columns))[columns] if all(isinstance(end, int | None) for end in ends) else None
-    listed = [columns] if isinstance(columns, str | int) else list(columns) if hasattr(columns, "__iter__") else []
-    if listed and all(isinstance(item, bool | np.bool_) for item in listed):
-        return [j for j, chosen in enumerate(listed) if chosen]
-    if all(isinstance(item, str) and item in names for item in listed):
-        return [names.index(item) for item in listed]
-    numbers = [int(item) for item in listed if isinstance(item, int | np.integer)]
-    return [j % n_columns for j in numbers] if len(numbers) == len(listed) else None
+            yield part, [int(number) for number in numbers[name]] if name in numbers else None

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from anchorline.model.answers import (
     OneOutput,
     TorchModel,
     adapted,
-    count_outputs,
     read_answer,
 )
+from anchorline.model.loaders import onnx_file
+from anchorline.model.loaders.boosters import XgboostModel, from_booster
 
 TASKS = (None, "label", "number")
 INPUTS = ("auto", "frame", "array")
@@ -238,14 +240,10 @@ def _callable_model(model: Any, task: str | None) -> Any:
     """
     kind = type(model).__module__.partition(".")[0], type(model).__name__
     if kind == ("xgboost", "Booster"):
-        from anchorline.model.loaders.boosters import XgboostModel  # noqa: PLC0415  only where it is needed
-
         return XgboostModel(model.copy(), "booster")  # a copy, because it is set to use one thread
     if kind == ("lightgbm", "Booster"):
-        from anchorline.model.loaders.boosters import from_booster  # noqa: PLC0415  only where it is needed
-
         return from_booster(model)
-    if kind[0] == "onnxruntime" and kind[1] == "InferenceSession":
+    if kind == ("onnxruntime", "InferenceSession"):
         return _of_session(model)
     if kind == ("catboost", "CatBoost") and classes_of(model) and task != "number":  # its numbers are raw scores
         from catboost import to_classifier  # noqa: PLC0415  only where it is needed
@@ -256,30 +254,28 @@ def _callable_model(model: Any, task: str | None) -> Any:
 
 def _of_session(session: Any) -> Any:
     """Return the model that a session of onnxruntime runs, as if it were loaded from its file."""
-    from anchorline.model.loaders.onnx_file import load  # noqa: PLC0415  only where it is needed
-
     content, path = getattr(session, "_model_bytes", None), getattr(session, "_model_path", None)
     if not content and path:
-        with open(path, "rb") as file:
-            content = file.read()
+        content = Path(path).read_bytes()
     if not content:
         raise ParameterError(
             "The InferenceSession does not tell which model it runs. Load the file instead: "
             "`anchorline.model.loaders.load_model('model.onnx')`."
         )
-    return load(str(path or "session"), "onnx", bytes(content), ())
+    return onnx_file.load(str(path or "session"), "onnx", bytes(content), ())
 
 
 def _one_output(model: Any, output: Any) -> tuple[Any, Any, int | None]:
     """Return the model of one of several outputs, which ``output`` numbers, what else is asked for, the number."""
-    n_outputs = count_outputs(owner_of(model))
-    if n_outputs == 1:
+    classes: Any = getattr(owner_of(model), "classes_", None)  # a list of those of each output
+    is_list = isinstance(classes, list | tuple) and len(classes) > 1
+    if not is_list or not all(isinstance(each, list | tuple | np.ndarray) for each in classes):
         return model, output, None
     is_number = isinstance(output, int | np.integer) and not isinstance(output, bool)
-    if owner_of(model) is not model or not is_number or not 0 <= output < n_outputs:
+    if owner_of(model) is not model or not is_number or not 0 <= output < len(classes):
         raise ParameterError(
-            f"The model has {n_outputs} outputs, but one is explained. Pass the fitted model, and type output=0, "
-            "the number of one of them, counted from 0."
+            f"The model has {len(classes)} outputs, but one is explained. Pass the fitted model, and type "
+            "output=0, the number of one of them, counted from 0."
         )
     return OneOutput(model, int(output)), None, int(output)
 

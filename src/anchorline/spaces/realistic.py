@@ -142,46 +142,32 @@ class Likeness:
         return np.array(costs, dtype=np.int32)
 
 
-@dataclass(frozen=True, eq=False)
-class SimilarRows:
-    """Rows that may donate: ``rows`` (m,), how unlike they are per attribute (d, m), and in fixed columns (m,)."""
+def similar_rows(costs: np.ndarray, allowed: np.ndarray, replaced: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return the row (n,) among the ``allowed`` ones that donates the replaced attributes (d, n) of a neighbor.
 
-    rows: np.ndarray
-    costs: np.ndarray
-    fixed: np.ndarray
-
-    @classmethod
-    def among(cls, costs: np.ndarray, allowed: np.ndarray, n_attributes: int) -> "SimilarRows":
-        """Choose rows that may donate among the ``allowed`` ones, given the costs (units, n) of all.
-
-        If there are many, these are the rows most like the explained row, where one attribute counts at most as
-        much as an average one, because an attribute in which a row is very different may be replaced.
-        """
-        costs = costs[:, allowed]
-        total = costs.sum(axis=0)
-        same = np.flatnonzero(total == 0)
-        if len(same) and len(allowed) > 1:
-            kept = np.delete(np.arange(len(allowed)), same[0])
-            allowed, costs, total = allowed[kept], costs[:, kept], total[kept]
-        if len(allowed) > _COMPARED:
-            typical = np.minimum(costs, int(unit_of(len(costs)))).sum(axis=0)
-            kept = np.sort(np.argsort(typical, kind="stable")[:_COMPARED])
-            allowed, costs = allowed[kept], costs[:, kept]
-        return cls(allowed, costs[:n_attributes].astype(np.float64), costs[n_attributes:].sum(axis=0))
-
-    def choose(self, replaced: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Return the row (n,) that donates the replaced attributes (d, n) of every neighbor."""
-        n_rows = len(self.rows)
-        n_near = min(_NEAREST, n_rows)
-        chosen = np.empty(len(uniforms), dtype=np.intp)
-        for first in range(0, len(uniforms), _AT_ONCE):
-            part = slice(first, first + _AT_ONCE)
-            # Sums of whole numbers are exact, and the place decides among equally similar rows.
-            unlike = (~replaced[:, part]).T.astype(np.float64) @ self.costs + self.fixed
-            keys = unlike.astype(np.int64) * n_rows + np.arange(n_rows)
-            keys.partition(n_near - 1, axis=1)
-            near = np.sort(keys[:, :n_near], axis=1) % n_rows
-            ends = np.cumsum(np.arange(n_near, 0, -1))
-            ranks = ends.searchsorted(uniforms[part] * ends[-1], side="right")
-            chosen[part] = near[np.arange(len(near)), ranks]
-        return np.asarray(self.rows[chosen])
+    ``costs`` (units, rows) are those of all rows: per attribute, and then per fixed column. If many rows are
+    allowed, those most like the explained row are compared, where one attribute counts at most as much as an
+    average one, because an attribute in which a row is very different may be replaced.
+    """
+    rows, costs = allowed, costs[:, allowed]
+    same = np.flatnonzero(costs.sum(axis=0) == 0)
+    if len(same) and len(rows) > 1:
+        rows, costs = np.delete(rows, same[0]), np.delete(costs, same[0], axis=1)
+    if len(rows) > _COMPARED:
+        typical = np.minimum(costs, int(unit_of(len(costs)))).sum(axis=0)
+        kept = np.sort(np.argsort(typical, kind="stable")[:_COMPARED])
+        rows, costs = rows[kept], costs[:, kept]
+    of_attributes, fixed = costs[: len(replaced)].astype(np.float64), costs[len(replaced) :].sum(axis=0)
+    n_rows, n_near = len(rows), min(_NEAREST, len(rows))
+    ends = np.cumsum(np.arange(n_near, 0, -1))
+    chosen = np.empty(len(uniforms), dtype=np.intp)
+    for first in range(0, len(uniforms), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        # Sums of whole numbers are exact; the place decides among equally similar rows.
+        unlike = (~replaced[:, part]).T.astype(np.float64) @ of_attributes + fixed
+        keys = unlike.astype(np.int64) * n_rows + np.arange(n_rows)
+        keys.partition(n_near - 1, axis=1)
+        near = np.sort(keys[:, :n_near], axis=1) % n_rows
+        ranks = ends.searchsorted(uniforms[part] * ends[-1], side="right")
+        chosen[part] = near[np.arange(len(near)), ranks]
+    return np.asarray(rows[chosen])

@@ -34,7 +34,7 @@ from anchorline.spaces.findings import check_table
 from anchorline.spaces.groups import attributes_of, find_indicators
 from anchorline.spaces.natives import Natives
 from anchorline.spaces.pools import Pool
-from anchorline.spaces.realistic import MAX_DONORS, Likeness, SimilarRows
+from anchorline.spaces.realistic import MAX_DONORS, Likeness, similar_rows
 from anchorline.spaces.rows import Schema, microseconds, plain, read_reference
 from anchorline.spaces.views import RowViews, Views
 
@@ -42,7 +42,7 @@ NEIGHBORS = ("independent", "realistic")
 _MOST_EXAMPLES = 10_000
 _EXAMPLES_PER_BATCH = 4096
 _VALUES_PER_CALL = 4_000_000  # values that the model is given at once
-_BLOCK = 2**16  # values that are drawn, or whose cells are found, at once
+_BLOCK = 2**16  # values that are drawn at once, few enough for the processor's cache
 _FEW = 500  # neighbors, of which it may be chance that those that keep a rule are the row itself
 _ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
 _LAW = "The law of neighbors no longer depends on how facts are stated."
@@ -466,13 +466,12 @@ class TableNeighborhood(Neighborhood):
 
     def _draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int]) -> np.ndarray:
         """Return donors without regard to a user's rule; one uniform number says whether and which."""
-        n_attributes, n_pool = len(self.names), self.table.n_pool
         if self.table.neighbors == "realistic":
-            replaced = random.uniforms(n_attributes, n) < replace_probability
-            return self._similar(replaced, random.uniforms(n), facts)
+            return self._similar(n, random, replace_probability, facts)
         stated = {int(self.candidates.groups[fact]): fact for fact in facts}
-        donors, step = np.empty((n_attributes, n), dtype=np.int32), max(1, _BLOCK // max(1, n))
-        for first in range(0, n_attributes, step):  # in blocks that stay in the processor's cache
+        donors, n_pool = np.empty((len(self.names), n), dtype=np.int32), self.table.n_pool
+        step = max(1, _BLOCK // max(1, n))
+        for first in range(0, len(donors), step):
             block = donors[first : first + step]
             uniforms = random.uniforms(*block.shape)
             block[:] = np.minimum(uniforms * (n_pool / replace_probability), n_pool)
@@ -483,8 +482,9 @@ class TableNeighborhood(Neighborhood):
                 donors[own] = self.table.donors_at(view, places) if stop > start else -1
         return donors
 
-    def _similar(self, replaced: np.ndarray, uniforms: np.ndarray, facts: Sequence[int]) -> np.ndarray:
+    def _similar(self, n: int, random: Random, replace_probability: float, facts: Sequence[int]) -> np.ndarray:
         """Return donors of which every neighbor has one, for which the facts are true."""
+        replaced, uniforms = random.uniforms(len(self.names), n) < replace_probability, random.uniforms(n)
         allowed = np.ones(self.table.n_pool, dtype=bool)
         for fact in facts:
             view, (start, stop) = int(self.candidates.views[fact]), self.views.span(fact)
@@ -494,8 +494,7 @@ class TableNeighborhood(Neighborhood):
         stated = self.candidates.groups[list(facts)] if len(facts) else np.zeros(0, dtype=np.intp)
         replaced[stated] = allowed.any()  # without such a row, they keep their values
         among = np.flatnonzero(allowed) if allowed.any() else np.arange(len(allowed))
-        rows = SimilarRows.among(self._costs, among, len(self.names))
-        return np.where(replaced, rows.choose(replaced, uniforms), -1)
+        return np.where(replaced, similar_rows(self._costs, among, replaced, uniforms), -1)
 
     @cached_property
     def _costs(self) -> np.ndarray:
@@ -760,7 +759,7 @@ def checked_cuts(
             f"cuts has {listed(uncut)}, read as categories; only numbers and dates are cut. Remove the columns "
             "from cuts."
         )
-    points = {name: _cut_points(cuts[name], schema.columns[schema.names.index(name)], name) for name in names}
+    points = {name: _cut_points(cuts[name], kinds[name], name) for name in names}
     both = [name for name in names if name in fixed]
     if both:
         raise ParameterError(
@@ -769,17 +768,19 @@ def checked_cuts(
     return points
 
 
-def _cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
+def _cut_points(cuts: Sequence[Any], kind: str, name: str) -> np.ndarray:
     """Return cut points as numbers; dates count microseconds."""
-    wanted, example = ("dates", "'2018-03-04'") if column.kind == DATE else ("finite numbers", "30, 40")
-    typed = f"Type cuts={{{name!r}: [{example}]}}."
+    wanted, example = ("dates", "'2018-03-04'") if kind == DATE else ("finite numbers", "30, 40")
+    problem, points = "", np.zeros(0)
     try:
-        cut_list = [] if isinstance(cuts, str) else list(cuts)
-        points = np.array([microseconds(cut) if column.kind == DATE else float(cut) for cut in cut_list])
+        listed_cuts = [] if isinstance(cuts, str) else list(cuts)
+        points = np.array([microseconds(cut) if kind == DATE else float(cut) for cut in listed_cuts])
     except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted} ({error}). {typed}") from None
+        problem = f" ({error})"
     if not len(points) or not np.isfinite(points).all():
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted}. {typed}")
+        raise ParameterError(
+            f"cuts[{name!r}] is {cuts!r}; it must list {wanted}{problem}. Type cuts={{{name!r}: [{example}]}}."
+        )
     return np.unique(points)
 
 

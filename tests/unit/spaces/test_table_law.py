@@ -11,7 +11,7 @@ from scipy.stats import chi2_contingency, chisquare
 from anchorline.errors import InstanceError, ParameterError
 from anchorline.explainer import Explainer
 from anchorline.laws import Random
-from anchorline.spaces.realistic import SimilarRows
+from anchorline.spaces.realistic import similar_rows
 from anchorline.spaces.table import Table
 from helpers.table_facts import all_true, facts_of, keys_of, number_of, true_of
 
@@ -185,8 +185,8 @@ def test_realistic_neighbors_keep_facts_that_no_row_has_together():
 
 def test_the_nearest_row_is_drawn_ten_times_as_often_as_the_tenth():
     costs = np.random.default_rng(0).permutation(40)[None, :] + 1
-    rows = SimilarRows.among(costs.astype(np.int32), np.arange(40), 1)
-    chosen = rows.choose(np.zeros((1, N), dtype=bool), Random.of(0, b"", "a").uniforms(N))
+    kept, uniforms = np.zeros((1, N), dtype=bool), Random.of(0, b"", "a").uniforms(N)
+    chosen = similar_rows(costs.astype(np.int32), np.arange(40), kept, uniforms)
     weights = {int(row): (10 - rank) / 55 for rank, row in enumerate(np.argsort(costs[0])[:10])}
     assert_shares(chosen.tolist(), weights)
 

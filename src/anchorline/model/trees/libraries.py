@@ -26,7 +26,7 @@ Grown = tuple[Sequence[Tree], np.ndarray]  # trees, and what is added to every a
 
 
 def dense(inputs: Any, absent: float = 0.0) -> np.ndarray:
-    """Return a frame, an array or a sparse matrix of numbers as float64, with ``absent`` where nothing is stored."""
+    """Return a frame, an array or a sparse matrix of numbers as float64, with ``absent`` where none is stored."""
     from sklearn.utils import check_array  # noqa: PLC0415  heavy
 
     checked = check_array(inputs, accept_sparse="coo", dtype=np.float64, ensure_all_finite=False)
