@@ -108,3 +108,34 @@ def test_training_rows_are_said_to_be_training_rows():
     with live(cohort_explainer()) as server, client_of(server) as client:
         assert client.get("/page/about").json()["are_training"]
         assert client.post("/explain", json={"row": 120}).status_code == 404
+
+
+def test_the_model_alone_answers_a_row(client, explainer, new):
+    row = new.drop(columns="decision").iloc[5]
+    answer = client.post("/answer", json={"row": 5}).json()
+    scores = explainer.model.predict_proba(row.to_frame().T.infer_objects())[0]
+    assert answer["answer"] == explainer.model.classes_[scores.argmax()]
+    assert answer["value"] == pytest.approx(scores.max())
+    assert answer["row"]["income"] == row["income"]
+    unseen = client.post("/answer", json={"row": answer["row"] | {"age": 200}}).json()["unseen"]
+    assert unseen == {"age": "200 is above every training value (highest: 81)"}
+
+
+@pytest.mark.parametrize(
+    "paste", ['{"age": 33, "owner": true, "other": 1}', "age,owner,other\n33,true,1\n", "owner\tage\nTrue\t33"]
+)
+def test_a_pasted_row_replaces_the_values_that_it_names(client, paste):
+    before = client.post("/answer", json={"row": 5}).json()["row"]
+    after = client.post("/answer", json={"row": before, "paste": paste}).json()["row"]
+    assert after == before | {"age": 33, "owner": True}
+    incomplete = {"row": before | {"age": None}, "paste": paste}
+    assert client.post("/answer", json=incomplete).json()["row"] == after
+
+
+@pytest.mark.parametrize(
+    "paste", ["", "{", "x", '{"other": 1}', '{"age": [1]}', "[" * 90_000, "age\n", '{"age": "x"}']
+)
+def test_what_is_not_a_row_is_refused_when_it_is_pasted(client, paste):
+    answer = client.post("/answer", json={"row": 5, "paste": paste})
+    assert answer.status_code == 422
+    assert "Type " not in answer.json()["detail"]

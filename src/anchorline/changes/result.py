@@ -11,7 +11,7 @@ from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.render.digits import exact_number
 from anchorline.render.drawings import document, style_sheet
-from anchorline.render.statements import class_text, fact_text, shown, singular, value_text
+from anchorline.render.statements import class_text, column_text, fact_text, shown, singular, value_text
 from anchorline.result.explanation import Output, Share
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record, frozen
@@ -376,7 +376,7 @@ def _move_texts(changes: Changes, move: Move, escape: Escape) -> list[str]:
         if isinstance(move.after, str):
             return [f"{escape(move.after)} instead of {escape(str(move.before))}"]
         return [f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"]
-    ends = [(name, *_ends_text(changes, before, after, name)) for name, before, after in _moved(move)]
+    ends = [(column_text(name), *_ends_text(changes, before, after, name)) for name, before, after in _moved(move)]
     return [f"{escape(name)} {escape(after)} instead of {escape(before)}" for name, before, after in ends]
 
 
@@ -478,7 +478,7 @@ def _bound_text(changes: Changes, move: Move, escape: Escape) -> str:
     if move.bound is not None:
         return escape(fact_text(move.bound))
     return " and ".join(
-        f"{escape(name)} = {escape(_value(changes, after, name))}" for name, _, after in _moved(move)
+        f"{escape(column_text(name))} = {escape(_value(changes, after, name))}" for name, _, after in _moved(move)
     )
 
 

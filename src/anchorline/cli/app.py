@@ -180,7 +180,8 @@ def _command(name: str) -> Any:
         described = {command: texts for command, texts in module.COMMANDS.items() if command.__name__ == name}
     for command, (summary, examples) in described.items():
         example_lines = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
-        add = group.command(short_help=summary, epilog=f"{example_lines}\n{HELP}")
+        settings = getattr(module, "SETTINGS", None)  # of the command's context
+        add = group.command(short_help=summary, epilog=f"{example_lines}\n{HELP}", context_settings=settings)
         add(guarded(expand_option_groups(command)))
     return get_command(group)
 

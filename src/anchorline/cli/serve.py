@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import typer
 
 from anchorline.cli import options as opt
+from anchorline.cli.configuration import PREFIX, read_configuration
 from anchorline.cli.console import State, is_terminal, print_message, print_result
 from anchorline.cli.contents import CollectionOptions
 from anchorline.cli.inputs import AskedModelOptions, OutputOptions, TableOptions, file_digest, rows_like
@@ -19,6 +20,7 @@ from anchorline.cli.options import Side, option
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.model.loaders.rows import FileModel
 
+SETTINGS = {"auto_envvar_prefix": PREFIX}
 SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _FIRST_QUERIES = 100
@@ -26,6 +28,7 @@ LogFormat = enum.StrEnum("LogFormat", ["text", "json"])
 EXAMPLES = """\
 anchorline serve --demo
 anchorline serve model.onnx --data train.parquet --target approved --cases today.parquet
+anchorline serve --config config.toml --check
 anchorline serve mypackage.reviews:classify --text reviews.csv --column text
 anchorline serve mypackage.photos:classify --images photos --max-queries 1000
 anchorline serve model.skops --data train.csv --target approved --output yes --threshold 0.5 --codes codes.csv
@@ -56,6 +59,9 @@ class ServerOptions:
         str | None, option("Address of the proxy whose headers are trusted.", metavar="ADDRESS")
     ] = None
     user_header: Annotated[str | None, option("Header in which the proxy names the user.", metavar="NAME")] = None
+    immutable: Annotated[
+        list[str] | None, option("A column that nobody can change. Repeatable.", metavar="COLUMN")
+    ] = None
     audit_log: Annotated[Path | None, option("Append who asked for which case, and when.", metavar="FILE")] = None
     log_format: Annotated[LogFormat, option("Write the log as text or as JSON lines.")] = LogFormat.text
 
@@ -109,6 +115,20 @@ def serve(
             help="The rows to explain, instead of those of --data; with the --target column, also what came true.",
         ),
     ] = None,
+    config: Annotated[
+        Any,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="A TOML file with these options by name, and the tables names, units, labels and groups.",
+            callback=read_configuration,
+            parser=Path,
+            is_eager=True,
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Load everything, ask the model once, and end without serving.")
+    ] = False,
     server_options: ServerOptions,
     letter_options: LetterOptions,
     target: opt.Target = None,
@@ -126,6 +146,7 @@ def serve(
     print_progress: Any = logging.getLogger("anchorline.studio").info if is_json else print_message
     try:
         from anchorline.studio.access import Proxy, StudioLimits  # noqa: PLC0415  the extra may be missing
+        from anchorline.studio.display import Display  # noqa: PLC0415
         from anchorline.studio.problems import LogFormatter  # noqa: PLC0415
 
         State.log.setFormatter(LogFormatter(as_json=is_json))
@@ -152,6 +173,7 @@ def serve(
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    display = Display(**config or {}, immutable=given.immutable or ())
     server = prepare(
         explainer,
         on_ready=_print_link,
@@ -162,6 +184,7 @@ def serve(
         allow_hosts=frozenset(given.allow_host or ()),
         proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
         audit_log=given.audit_log,
+        display=display,
         cases=rows,
         truth=truth,
         reasons=letter_options.settings(explainer),
@@ -170,6 +193,10 @@ def serve(
             max_queries=given.max_queries, queue=given.queue, workers=given.workers, timeout=given.time_limit
         ),
     )
+    if check:
+        server.close()
+        print_result("Everything is in order.")
+        return
     server.run()
     if server.has_signal:  # Python would wait for the model's threads, and unload every library
         sys.stdout.flush()

@@ -12,7 +12,7 @@ from anchorline.facts import Fact
 from anchorline.render.characters import cell_width, pad
 from anchorline.render.digits import amount, between, percent
 from anchorline.render.drawings import document, escape, style_sheet
-from anchorline.render.statements import class_text, fact_text, shown
+from anchorline.render.statements import class_text, column_text, fact_text, shown
 from anchorline.result.comparison import ChangedRow, Comparison, Drift, Gate, Move, Outcome
 from anchorline.result.explanation import Output, Share
 
@@ -122,7 +122,7 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
     if comparison.parts:
         parts = tuple(
             (
-                shown(part.value) if part.column is None else f"{shown(part.column)}: {shown(part.value)}",
+                shown(part.value) if part.column is None else f"{column_text(part.column)}: {shown(part.value)}",
                 _share_text(part.share),
                 between(part.share.low, part.share.high, 1) + (", more than elsewhere" if part.is_more else ""),
                 f"{part.share.n:,}",
@@ -184,7 +184,7 @@ def _attribute_block(comparison: Comparison) -> Iterator[Block]:
     head = ("attribute", "acts", "typical effect", "change per row")
     rows = tuple(
         (
-            shown(each.attribute),
+            column_text(each.attribute),
             _MOVES[each.move],
             f"{amount(each.old)} → {amount(each.new)}",
             f"at least {amount(each.change_low)}" if each.change_low else f"about {amount(each.change)}",
@@ -207,7 +207,8 @@ def _row(each: ChangedRow, comparison: Comparison) -> tuple[str, ...]:
 
 def _example(values: Sequence[object], of: Comparison) -> str:
     """Return the values of a copy with the names of their columns; those of wide tables in part."""
-    named = [f"{shown(name)} = {_value(value)}" for name, value in zip(of.space["names"], values, strict=True)]
+    pairs = zip(of.space["names"], values, strict=True)
+    named = [f"{column_text(name)} = {_value(value)}" for name, value in pairs]
     more = len(named) - _MOST_VALUES
     return ", ".join(named[:_MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
 
@@ -265,7 +266,7 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
     if drifted:
         rows = tuple(
             (
-                shown(each.attribute),
+                column_text(each.attribute),
                 f"{_signed(each.before)} → {_signed(each.after)}",
                 _signed(each.change.value),
                 f"{_signed(each.change.low)} to {_signed(each.change.high)}",

@@ -16,7 +16,7 @@ import numpy as np
 
 from anchorline.render.characters import printable, printable_lines
 from anchorline.render.geometry import Band, Curve, Picture, Run, Step, outline, points_of, runs_in, steps_in
-from anchorline.render.statements import CAPTIONS, Subject, shown
+from anchorline.render.statements import CAPTIONS, Subject, column_text, shown
 from anchorline.result.explanation import Share
 from anchorline.result.frontier import Frontier
 from anchorline.spaces.regions import png_file
@@ -48,7 +48,7 @@ class Sentences:
     def __init__(self, explanation: Subject) -> None:
         output, facts = explanation.output, explanation.facts
         named = [output.name, output.unit, output.decision, *(output.classes or ()), *(output.runner_up or ())]
-        named += [part for fact in facts for part in (fact.column, fact.value)]
+        named += [part for fact in facts for part in (fact.column, column_text(fact.column), fact.value)]
         named += explanation.space.get("names", ())
         names = {
             shown(name)

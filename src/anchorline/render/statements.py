@@ -9,7 +9,10 @@ sentence that no figure supports.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from anchorline.facts import Fact
@@ -182,12 +185,48 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 1]}{ELLIPSIS}{text[-LONGEST // 2 :]}"
 
 
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What readers call columns and classes, and the units of columns; the record keeps its own names."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    classes: Mapping[str, str] = field(default_factory=dict)
+
+
+_OWN_NAMES = Naming()
+_naming: ContextVar[Naming] = ContextVar("naming", default=_OWN_NAMES)
+
+
+@contextmanager
+def naming(names: Naming) -> Iterator[None]:
+    """Call columns and classes by these names in all texts that are made meanwhile.
+
+    >>> with naming(Naming({"inc": "yearly income"}, {"inc": "USD"})):
+    ...     fact_text(Fact("inc", "inc", "below", high=39000.0, value=32000.0), here=True)
+    'yearly income < 39,000 USD (here 32,000)'
+    """
+    token = _naming.set(names)
+    try:
+        yield
+    finally:
+        _naming.reset(token)
+
+
+def column_text(name: Any) -> str:
+    """Return what readers call a column or an attribute."""
+    return shown(_naming.get().columns.get(str(name), name))
+
+
 def class_text(label: Any) -> str:
     """Return the label of a class for readers; a number or boolean is called a class, and a mere sign is quoted.
 
     >>> class_text("declined"), class_text(1), class_text(True), class_text("-")
     ('declined', 'class 1', 'class True', '"-"')
     """
+    named = _naming.get().classes.get(str(label))
+    if named is not None:
+        return shown(named)
     text = shown(label)
     if not any(map(str.isalnum, text)):
         return f'"{text}"'
@@ -211,7 +250,7 @@ def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: boo
     'paid = +1'
     """
     kind = space if isinstance(space, str) else space.get("kind", "table")
-    name = shown(fact.column)
+    name, unit = column_text(fact.column), _naming.get().units.get(fact.column)
     if fact.kind == "missing":
         return f"{name} is missing"
     if fact.kind == "present":
@@ -227,6 +266,7 @@ def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: boo
     text = (
         f"{name} >= {low}" if high is None else f"{name} < {high}" if low is None else f"{low} <= {name} < {high}"
     )
+    text += f" {shown(unit)}" if unit else ""
     return f"{text} (here {own_text(fact)})" if here and fact.value is not None else text
 
 
@@ -449,7 +489,7 @@ def _notes(explanation: Explanation) -> Iterator[Statement]:
     for code, columns in sorted(findings, key=lambda each: order.index(each[0])):
         named = [column for column in columns if column in stated]
         if named:
-            text = _NOTES[code][len(named) > 1].format(_listed([shown(column) for column in named]))
+            text = _NOTES[code][len(named) > 1].format(_listed([column_text(column) for column in named]))
             yield Statement("note", text, {"code": code, "columns": named})
 
 
@@ -943,7 +983,7 @@ def _reasons(reasons: Reasons, digits: PrintedSum) -> Iterator[Statement]:
     """Yield each reason, followed by what another value of it alone would do, if that was asked for."""
     for reason, printed in zip(reasons, digits.contributions, strict=True):
         parts = zip(reason.columns, reason.values, strict=True)
-        own = ", ".join(f"{shown(name)} {value_text(value, name)}" for name, value in parts)
+        own = ", ".join(f"{column_text(name)} {value_text(value, name)}" for name, value in parts)
         text = f"{' '.join(reason.text.split())} ({shown(reason.code)}; {own})" if reason.text else own
         yield Statement("reason", text, asdict(reasons.shortfall(reason.attribute)), printed.removeprefix("+"))
         if reason.recourse is not None:
@@ -971,7 +1011,7 @@ def recourse_text(reason: StatedReason, recourse: Recourse) -> str:
         tried = "" if recourse.is_complete else f" of {recourse.n_values:,} that were tried"
         return f"No other value of the reference{tried} alone would turn the decision."
     parts = zip(reason.columns, recourse.nearest, strict=True)
-    nearest = ", ".join(f"{shown(name)} = {value_text(value, name)}" for name, value in parts)
+    nearest = ", ".join(f"{column_text(name)} = {value_text(value, name)}" for name, value in parts)
     about = "" if recourse.is_complete else "about "
     share = f"{about}{percent(recourse.share)} of the reference's values"
     return f"With {nearest} alone, the decision would turn; so it would with {share}."
@@ -979,7 +1019,7 @@ def recourse_text(reason: StatedReason, recourse: Recourse) -> str:
 
 def _near_ties(reasons: Reasons) -> Iterator[Statement]:
     if reasons.near_ties:
-        names, n = _listed([shown(name) for name in reasons.near_ties]), len(reasons.near_ties)
+        names, n = _listed([column_text(name) for name in reasons.near_ties]), len(reasons.near_ties)
         text = f"Close: the limits of {names} overlap, so that which of them are main reasons is not certain."
         if n == 1:
             is_stated = any(reason.attribute in reasons.near_ties for reason in reasons)
@@ -1042,7 +1082,7 @@ def _shortfalls(reasons: Reasons, words: Words) -> Iterator[Statement]:
         better = {"low": "; higher values are better", "high": "; lower values are better"}.get(
             each.direction or "", ""
         )
-        text = f"{shown(each.attribute)}: {amount(each.value, 3)}{words.unit}{limits}"
+        text = f"{column_text(each.attribute)}: {amount(each.value, 3)}{words.unit}{limits}"
         yield Statement("shortfall", f"{text}{better if each.value > 0 else ''}.", asdict(each))
 
 
@@ -1090,3 +1130,79 @@ CAPTIONS = {  # of pictures, by the kind of space
     "rule of signal": "The stretches of the rule are shaded.",
     "footer": "Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.",
 }
+
+
+# ---- the whole model
+
+
+def output_text(output: Output) -> str:
+    """Return what readers call an output, such as ``P(approved)``."""
+    if output.kind == "number":
+        return "the output" if output.name == "f(x)" else shown(output.name)
+    name = class_text(output.name)
+    return f"P({name})" if output.is_probability else f"{output.scale or 'score'} of {name}"
+
+
+def acting_text(
+    column: str, output: Output, values: Sequence[str], means: Sequence[float], *, is_ordered: bool
+) -> str:
+    """Return how a column acts: what the average output does as the column takes some ``values``.
+
+    >>> rate = Output("number", "rate")
+    >>> acting_text("age", rate, ["18", "40", "70"], [0.2, 0.3, 0.6], is_ordered=True)
+    'As age goes from 18 to 70, rate rises from 0.20 to 0.60 on average.'
+    >>> acting_text("purpose", rate, ["car", "boat"], [0.5, 0.2], is_ordered=False)
+    'On average, rate is highest for purpose = car (0.50) and lowest for boat (0.20).'
+    """
+    name, what = column_text(column), output_text(output)
+    low, high = (means.index(end) for end in (min(means), max(means)))
+    spread = output.spread or max(abs(mean) for mean in means)
+    if means[high] - means[low] < 0.02 * spread:
+        return f"{name} hardly changes {what}: on average, it stays near {amount(means[0])}."
+    if not is_ordered:
+        return (
+            f"On average, {what} is highest for {name} = {values[high]} ({amount(means[high])}) and lowest for "
+            f"{values[low]} ({amount(means[low])})."
+        )
+    ends = f"{amount(means[0])} to {amount(means[-1])}"
+    steps = [after - before for before, after in pairwise(means)]
+    total = means[-1] - means[0]
+    if abs(total) < 0.8 * (means[high] - means[low]):
+        peak = f"highest at {values[high]} ({amount(means[high])}), lowest at {values[low]} ({amount(means[low])})"
+        return f"As {name} changes, {what} goes up and down: on average, it is {peak}."
+    is_mostly = sum(step for step in steps if step * total < 0) * (1 if total < 0 else -1) > 0.1 * abs(total)
+    verb = "rises" if total > 0 else "falls"
+    verb = f"mostly {verb}" if is_mostly else verb
+    return f"As {name} goes from {values[0]} to {values[-1]}, {what} {verb} from {ends} on average."
+
+
+def group_text(column: str, label: str, groups: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+    """Return which groups of cases get a decision most and least often, and whether that may be chance.
+
+    >>> shares = [("f", {"value": 0.7, "low": 0.6, "high": 0.8}), ("m", {"value": 0.4, "low": 0.3, "high": 0.5})]
+    >>> group_text("sex", "approved", shares)
+    'The decision approved is rarest with sex m (40.0%), and most frequent with f (70.0%): more than chance.'
+    """
+    name = column_text(column)
+    if len(groups) < 2:
+        return f"Fewer than two groups of {name} have enough cases to compare."
+    ordered = sorted(groups, key=lambda each: each[1]["value"])
+    (least, low), (most, high) = ordered[0], ordered[-1]
+    apart = "more than chance" if low["high"] < high["low"] else "this may be chance"
+    shares = f"{low['value']:.1%}", f"{high['value']:.1%}"
+    ends = f"rarest with {name} {least} ({shares[0]}), and most frequent with {most} ({shares[1]})"
+    return f"The decision {label} is {ends}: {apart}."
+
+
+def threshold_text(label: str, now: Mapping[str, float], best: Mapping[str, float]) -> str:
+    """Return how often a threshold decides wrongly, and which one does so least often.
+
+    >>> now, best = ({"threshold": t, "wrongly": w, "missed": 0.1} for t, w in ((0.5, 0.1), (0.6, 0.05)))
+    >>> threshold_text("approved", now, best)
+    'At 0.5, 20.0% of the decisions are wrong. The fewest, 15.0%, are wrong at 0.6.'
+    """
+    wrong = [f"{each['wrongly'] + each['missed']:.1%}" for each in (now, best)]
+    text = f"At {now['threshold']:g}, {wrong[0]} of the decisions are wrong."
+    if best["threshold"] == now["threshold"]:
+        return f"{text} No other threshold here is wrong less often."
+    return f"{text} The fewest, {wrong[1]}, are wrong at {best['threshold']:g}."

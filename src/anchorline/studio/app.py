@@ -21,9 +21,11 @@ from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
 from anchorline.render.characters import printable
+from anchorline.render.statements import naming
 from anchorline.settings import ReasonSettings
 from anchorline.studio import schemas
 from anchorline.studio.access import Access, Proxy, StudioLimits
+from anchorline.studio.display import Display
 from anchorline.studio.guard import INTERNAL_ERROR, Guard, refused_landing
 from anchorline.studio.job_queue import JobQueue, request_key
 from anchorline.studio.observability import CANNOT_WRITE, METRICS_TYPE, AuditLog, Metrics
@@ -65,6 +67,8 @@ class Studio:
         What the model predicts, as it turned out: the name of this column, and one value per case.
     reasons
         Codes, side and prohibited columns of the reasons that are stated for adverse decisions; None states none.
+    display
+        Names for readers, units, and columns that nobody can change.
     fingerprint
         What identifies the model in reports, such as the digest of its file.
     """
@@ -83,11 +87,12 @@ class Studio:
         truth: tuple[str, Sequence[Any]] | None = None,
         reasons: ReasonSettings | None = None,
         fingerprint: str | None = None,
+        display: Display | None = None,
     ) -> None:
         self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.fingerprint, self.limits = name, fingerprint, limits or StudioLimits()
         self.access, self.metrics = Access(token, hosts), Metrics()
-        self.service = ExplanationService(explainer, self.limits, self.metrics, truth, reasons, cases)
+        self.service = ExplanationService(explainer, self.limits, self.metrics, truth, reasons, cases, display)
         self.jobs = JobQueue(self.limits, self.metrics)
         # Read once at start; a requested name is never used as a path on disk.
         folder = resources.files("anchorline.studio").joinpath("static")
@@ -116,10 +121,14 @@ class Studio:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
 
+        def named() -> bytes:
+            with naming(self.service.display.naming):
+                return function()
+
         outcome = "failed"
         try:
             key = request_key(route, content) if is_cached else None
-            answer = await self.jobs.run(key, function, wait_for_disconnect)
+            answer = await self.jobs.run(key, named, wait_for_disconnect)
             outcome = "answered"
         except AnchorlineError as error:
             outcome = "refused"
@@ -223,6 +232,11 @@ def _explain_routes(studio: Studio) -> APIRouter:
         """Return the model's answer to the changed row, and the value that the original row's sum predicts."""
         return await answer(request, "what-if", lambda: service.what_if(body), body.model_dump())
 
+    @router.post("/answer", summary="Ask the model about a row")
+    async def answer_row(request: Request, body: schemas.AnswerRequest) -> Response:
+        """Return the model's answer to a row alone, without an explanation."""
+        return await answer(request, "answer", lambda: service.answer(body), body.model_dump())
+
     @router.post("/rule", summary="Find a rule that keeps the decision")
     async def rule(request: Request, body: schemas.RuleRequest) -> Response:
         """Return the sealed JSON of the fewest facts that keep the decision, identical to `Rule.to_json`."""
@@ -286,6 +300,31 @@ def _cases_routes(studio: Studio) -> APIRouter:
         function = lambda: service.overview_table(body, user)  # noqa: E731
         file: dict[str, Any] = {"media_type": "text/csv", "attached": "explanations.csv"}
         return await answer(request, "table", function, body.model_dump(), is_cached=False, **file)
+
+    @router.post("/whole/rules", summary="Find rules that cover many cases")
+    async def whole_rules(request: Request, body: schemas.OverviewRequest) -> Response:
+        """Go on with the rules of cases that match a search; return the fewest that cover as many as all of them.
+
+        While `is_done` is false, send the same request again.
+        """
+        user = _user_of(request)
+        function = lambda: service.covering(body, user)  # noqa: E731
+        return await answer(request, "covering", function, body.model_dump(), is_cached=False)
+
+    @router.post("/whole/acting", summary="Show how a column acts")
+    async def whole_acting(request: Request, body: schemas.WholeRequest) -> Response:
+        """Return the outputs of training rows whose column takes one value after another: mean and middle 80%."""
+        return await answer(request, "acting", lambda: service.acting(body), body.model_dump())
+
+    @router.post("/whole/groups", summary="Compare groups of cases")
+    async def whole_groups(request: Request, body: schemas.WholeRequest) -> Response:
+        """Return how many of each group get a decision, and how many decisions are wrong, with limits."""
+        return await answer(request, "groups", lambda: service.groups(body), body.model_dump())
+
+    @router.post("/whole/thresholds", summary="Compare thresholds")
+    async def whole_thresholds(request: Request, body: schemas.WholeRequest) -> Response:
+        """Return how often each threshold of the class's probability would decide wrongly, either way."""
+        return await answer(request, "thresholds", lambda: service.thresholds(body), body.model_dump())
 
     return router
 

@@ -3,6 +3,7 @@
 The model's answers are kept as numbers, and asked for block by block. Searches and sorts cover all cases.
 """
 
+import json
 import re
 import threading
 import time
@@ -14,15 +15,17 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from anchorline.errors import ParameterError, listed
+from anchorline.errors import ParameterError, TableFileError, listed
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
+from anchorline.io.texts import parse_rows
 from anchorline.model.predictor import Questions, Scores
 from anchorline.render.characters import ELLIPSIS, printable
-from anchorline.spaces.columns import CATEGORY, NUMBER, Column, text_of
+from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table, TableRows
 from anchorline.studio.contents import Contents
+from anchorline.studio.display import Display
 from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.problems import Problem
 from anchorline.studio.search import Search, compare_numbers, number_range, rows_with, words_of
@@ -39,6 +42,15 @@ _RIGHT = ("wrong", "right")
 _RIGHT_WORDS = frozenset(f"answer{sign}{name}" for name in _RIGHT for sign in ("=", "!="))
 
 Plain = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A case as a model input, with its values by column, and why no training row is like some of them."""
+
+    original: Any
+    values: dict[str, Plain]
+    unseen: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,8 +104,36 @@ class TableCases:
 
     def describe(self) -> list[dict[str, Any]]:
         """Return a description per column: its name, its kind, and the training values to choose from."""
-        columns = self._space.schema.columns
-        return [_describe_column(name, column) for name, column in zip(self.names, columns, strict=True)]
+        schema = self._space.schema
+        parts = zip(self.names, schema.columns, schema.types, strict=True)
+        return [_describe_column(name, column, kind.whole) for name, column, kind in parts]
+
+    def open(self, row: Any, paste: str | None = None) -> Opened:
+        """Return a row, in which the values of a pasted JSON object or of two lines of CSV replace its own."""
+        if paste is not None:
+            pasted = {name: value for name, value in self._pasted(paste).items() if name in self.names}
+            if not pasted:
+                raise Problem(422, f"The pasted text names none of the columns, which are {listed(self.names)}.")
+            own = row if isinstance(row, dict) else zip(self.names, self._space.at(row).instance, strict=True)
+            row = {**dict(own), **self.parse_row(pasted)}
+        case = self._space.at(row)
+        values = dict(zip(self.names, case.instance, strict=True))
+        unseen = {printable(name): printable(why) for name, why in case.unseen.items()}
+        return Opened(case.original, {name: browser_value(value) for name, value in values.items()}, unseen)
+
+    def _pasted(self, text: str) -> dict[str, Any]:
+        """Return the values by column that a JSON object or the first two lines of CSV hold."""
+        kinds = zip(self.names, self._space.schema.columns, strict=True)
+        numbers = {name for name, column in kinds if column.kind in (NUMBER, BOOLEAN)}
+        try:
+            is_json = text.lstrip().startswith("{")
+            content = json.loads(text) if is_json else next(iter(parse_rows(text, "paste", numbers)), {})
+        except (ValueError, RecursionError, TableFileError):
+            content = {}
+        if not content or any(isinstance(value, dict | list) for value in content.values()):
+            detail = "The pasted text is neither a JSON object nor two lines of CSV: the titles and the values."
+            raise Problem(422, detail)
+        return dict(content)
 
     def change(
         self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
@@ -147,8 +187,12 @@ def _parse_integer(value: Any) -> Any:
     return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
 
 
-def _describe_column(name: str, column: Column) -> dict[str, Any]:
-    description = {"name": name, "kind": column.kind, "has_missing": bool(column.missing.any())}
+def _describe_column(name: str, column: Column, is_whole: bool) -> dict[str, Any]:
+    description: dict[str, Any] = {"name": name, "kind": column.kind, "has_missing": bool(column.missing.any())}
+    if column.kind in (NUMBER, DATE):
+        known = column.values[~column.missing & np.isfinite(column.values)]
+        ends = [text_of(end, column.kind) for end in (known.min(), known.max())] if len(known) else None
+        return description | {"ends": ends, "is_whole": is_whole}
     if column.kind != CATEGORY:
         return description
     levels, counts = np.unique(column.values[~column.missing].astype(object), return_counts=True)
@@ -195,6 +239,11 @@ class ContentCases:
         kind = "texts" if self._space.is_text else "images"
         return [{"name": self._space.column, "kind": kind, "has_missing": False}]
 
+    def open(self, row: Any, paste: str | None = None) -> Opened:
+        """Return a text or an image."""
+        case: Any = self._space.at(row)
+        return Opened(case.original, {self._space.column: case.text if self._space.is_text else None}, {})
+
     def change(
         self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
     ) -> Changed:
@@ -230,8 +279,8 @@ class AnswerTable:
     text, not Python objects, so that memory is bounded.
     """
 
-    def __init__(self, explainer: Explainer, cases: Cases) -> None:
-        self._explainer, self._cases = explainer, cases
+    def __init__(self, explainer: Explainer, cases: Cases, display: Display | None = None) -> None:
+        self._explainer, self._cases, self._label = explainer, cases, (display or Display()).label
         self.n_rows, self._block_rows = cases.n_rows, cases.block_rows
         self._lock = threading.Lock()
         self._levels: dict[str, int] = {}
@@ -259,7 +308,7 @@ class AnswerTable:
     def names(self) -> list[str]:
         """The texts that answers can be: those of all classes, or if these are not known, the levels."""
         classes = self._explainer.target.classes
-        return self.levels if classes is None else [printable(str(label)) for label in classes]
+        return self.levels if classes is None else [self._label(label) for label in classes]
 
     def ask(self, inputs: Any, n_rows: int = 1) -> Scores:
         """Return the model's checked answers to model inputs."""
@@ -307,13 +356,13 @@ class AnswerTable:
         if scores.named is not None and target.task != "number":
             column = scores.named if target.column is None else target.column
             labels = [f"class {j}" for j in range(values.shape[1])] if target.classes is None else target.classes
-            names = [printable(str(label)) for label in labels]
+            names = [self._label(label) for label in labels]
             return [names[j] for j in scores.named.tolist()], values[np.arange(len(values)), column].astype(float)
         if values.ndim == 2:
             return None, values[:, target.column or 0].astype(float)
         if target.task == "number" or (values.dtype.kind == "f" and target.task != "label"):
             return None, values.astype(float)
-        return [printable(str(label)) for label in values.tolist()], np.full(len(values), np.nan)
+        return [self._label(label) for label in values.tolist()], np.full(len(values), np.nan)
 
     def _store(self, rows: np.ndarray, scores: Scores) -> None:
         texts, numbers = self._read(scores)
@@ -337,12 +386,14 @@ def _readable(texts: list[str] | None, values: np.ndarray) -> Answers:
 class Catalog:
     """The cases of a space by position; every search and every sort covers all of them."""
 
-    def __init__(self, explainer: Explainer, cases: Any = None) -> None:
+    def __init__(self, explainer: Explainer, cases: Any = None, display: Display | None = None) -> None:
+        self._display = display or Display()
         self._explainer, self.cases = explainer, cases_of(explainer.space, cases)
         self.names, self.n_rows, self._stored_at = self.cases.names, self.cases.n_rows, self.cases.stored_at
         exact = lambda j, row: self.cases.cells(j, [row])[0]  # noqa: E731
-        self._search = Search(self.names, list(self.cases.columns), exact)
-        self.answer_table = AnswerTable(explainer, self.cases)
+        shown = [self._display.column(name) for name in self.names]
+        self._search = Search(shown, list(self.cases.columns), exact, self.names)
+        self.answer_table = AnswerTable(explainer, self.cases, self._display)
         # Which decisions are right (1), wrong (0) or unknown (-1); None if no true decisions are known.
         self.rightness: Callable[[AnswerTable], np.ndarray] | None = None
 
@@ -392,6 +443,7 @@ class Catalog:
         """Return the numbers to sort by."""
         if output is None:
             return self.answer_table.values
+        output = self._display.own_label(output)
         labels = [str(label) for label in self._explainer.target.classes or ()]
         if output not in labels:
             known = ", ".join(labels[:20]) or "none, because the model has no named classes"

@@ -15,7 +15,6 @@ from anchorline.errors import AnchorlineError, ParameterError
 from anchorline.guarantees.intervals import binomial_interval
 from anchorline.model.outputs import plain_label
 from anchorline.render.characters import printable
-from anchorline.result.explanation import Explanation
 from anchorline.studio.catalog import AnswerTable, Catalog
 from anchorline.studio.job_queue import JobCanceledError, checkpoint, running_seconds
 from anchorline.studio.problems import Problem, logger
@@ -23,7 +22,7 @@ from anchorline.studio.problems import Problem, logger
 _STEP_SECONDS = 1.0
 _MAX_ANSWERED = 5_000  # cases of a summary whose answers are counted
 _MAX_LABELS = 12  # of a confusion matrix
-_ANSWERS_PER_CHUNK = 512
+ANSWERS_PER_CHUNK = 512
 _MAX_VALUES = 60_000  # values of all explained cases of a cohort, which take a few hundred bytes each
 _MAX_COHORTS = 12  # in memory; each holds a few hundred explanations
 _MAX_PER_USER = 4  # that are under way, so that one user leaves room for the others
@@ -42,7 +41,7 @@ class Cohort:
         catalog: Catalog,
         search: str,
         n_rows: int,
-        explain: Callable[[int], Explanation],
+        explain: Callable[[int], Any],
         case_seconds: float,
     ) -> None:
         self._catalog, self._search, self._explain, self._case_seconds = catalog, search, explain, case_seconds
@@ -51,7 +50,7 @@ class Cohort:
         self.used = 0.0  # when a request last began or ended
         self.found: np.ndarray | None = None  # None while the model's answers, which the search needs, are unknown
         self.positions, self.answered = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
-        self.explained: list[tuple[int, Explanation]] = []
+        self.explained: list[tuple[int, Any]] = []  # or the rules
         self.n_answered = 0
         self._search_progress = 0.0
         self.failures: dict[int, str] = {}  # the kind of error, by position
@@ -89,7 +88,7 @@ class Cohort:
             self._find()
             while self.found is not None and not self.is_done and time.monotonic() < end:
                 checkpoint()
-                part = self.answered[self.n_answered : self.n_answered + _ANSWERS_PER_CHUNK]
+                part = self.answered[self.n_answered : self.n_answered + ANSWERS_PER_CHUNK]
                 if len(part):
                     self._catalog.answer_table.at(part.tolist())
                     self.n_answered += len(part)
@@ -106,8 +105,8 @@ class Cohort:
         if self._search_progress < 1:
             return
         rng = np.random.default_rng(0)  # the same cases for everybody
-        self.positions = _sampled(found, self._n_rows, rng)
-        self.answered = _sampled(found, _MAX_ANSWERED, rng)
+        self.positions = sampled(found, self._n_rows, rng)
+        self.answered = sampled(found, rng=rng)
         self.found = found
 
     def _explain_next(self) -> None:
@@ -124,8 +123,9 @@ class Cohort:
             raise
 
 
-def _sampled(found: np.ndarray, n_rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Return all positions, or a random sample of them in order."""
+def sampled(found: np.ndarray, n_rows: int = _MAX_ANSWERED, rng: np.random.Generator | None = None) -> np.ndarray:
+    """Return all positions, or a random sample of them in order, the same for everybody."""
+    rng = np.random.default_rng(0) if rng is None else rng
     return found if len(found) <= n_rows else np.sort(rng.choice(found, n_rows, replace=False))
 
 
@@ -187,14 +187,16 @@ def progress_of(cohort: Cohort) -> dict[str, Any]:
 class Truth:
     """One outcome per case: the code of a text in ``labels`` (-1 if missing), and a number (NaN if it is none)."""
 
-    def __init__(self, name: str, values: Sequence[Any], n_rows: int) -> None:
+    def __init__(
+        self, name: str, values: Sequence[Any], n_rows: int, label: Callable[[str], str] = printable
+    ) -> None:
         plain = [plain_label(value) for value in (values.tolist() if hasattr(values, "tolist") else values)]
         if len(plain) != n_rows:
             raise ParameterError(
                 f"The target has {len(plain):,} values for {n_rows:,} cases; each case needs one."
             )
         codes: dict[str, int] = {}
-        texts = [None if _is_missing(value) else printable(_text(value)) for value in plain]
+        texts = [None if _is_missing(value) else label(_text(value)) for value in plain]
         self.name = name
         self.codes = np.array([-1 if text is None else codes.setdefault(text, len(codes)) for text in texts])
         self.labels = list(codes)

@@ -116,6 +116,18 @@ class WhatIfRequest(ExplainRequest):
     broken: Names = Field(default_factory=list, description="Words to take out, or regions to hide.")
 
 
+class AnswerRequest(_Request):
+    """A row that the model is asked about, and a text with other values of it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1}, {"row": _EXAMPLE_ROW}]})
+
+    row: Row
+    paste: Text | None = Field(
+        default=None,
+        description="Values that replace those of the row: a JSON object, or a line of titles and one of CSV.",
+    )
+
+
 class VerifyRequest(_Request):
     """An explanation, either as the text that /explain returned or as the parsed object."""
 
@@ -215,6 +227,20 @@ class OverviewRequest(_Request):
         default=None,
         description="Label of the class to explain; if null, the second one of two classes, or the decided one.",
     )
+
+
+class WholeRequest(_Request):
+    """Which cases a question about the whole model is about."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"attribute": "age", "search": "purpose=car"}]})
+
+    attribute: Text | None = Field(
+        default=None, description="The column that acts, or by whose values cases are grouped."
+    )
+    search: Annotated[StrictStr, Field(max_length=MAX_SEARCH)] = Field(
+        default="", description="The cases that match, as in /rows; all of them if empty."
+    )
+    output: Output = None
 
 
 class _Answer(BaseModel):

@@ -40,11 +40,20 @@ _OPERATORS: dict[str, Compare] = {
 
 
 class Search:
-    """Searches in columns, whose rows are in the schema's order; ``exact(j, row)`` is a value with all digits."""
+    """Searches in columns, whose rows are in the schema's order; ``exact(j, row)`` is a value with all digits.
 
-    def __init__(self, names: list[str], columns: list[Column], exact: Callable[[int, int], Any]) -> None:
+    ``names`` are those that readers see. Columns are also found by their ``own_names``.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        columns: list[Column],
+        exact: Callable[[int, int], Any],
+        own_names: Sequence[str] = (),
+    ) -> None:
         self._names, self._columns, self._exact = names, columns, exact
-        self._by_name = {name.lower(): j for j, name in enumerate(names)}
+        self._by_name = {name.lower(): j for each in (own_names, names) for j, name in enumerate(each)}
         self._levels: dict[int, tuple[list[str], np.ndarray]] = {}
 
     def mask(self, word: str, answer_mask: Callable[[str, str], np.ndarray]) -> np.ndarray:

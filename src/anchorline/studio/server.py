@@ -70,6 +70,10 @@ class StudioServer(uvicorn.Server):
                 loop.add_signal_handler(number, self._end_process)
         self._on_ready(self.link)
 
+    def close(self) -> None:
+        """Give up the socket without serving."""
+        self._listener.close()
+
     def stop(self) -> None:
         """Begin to shut down."""
         self.should_exit = True

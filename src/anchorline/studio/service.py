@@ -12,23 +12,35 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
 from cachetools import LRUCache
 
 from anchorline._version import __version__
 from anchorline.changes.result import Changes
 from anchorline.errors import FormatError
 from anchorline.explainer import Explainer
-from anchorline.model.predictor import output_name
+from anchorline.model.predictor import Predictor, output_name
 from anchorline.render.characters import printable
+from anchorline.render.statements import rules_statements_of
 from anchorline.result.explanation import Explanation
 from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome
+from anchorline.rules.cover import cover
 from anchorline.settings import MOST_QUERIES, ReasonSettings, RuleSettings, Settings
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.cohort import Cohort, CohortCache, Truth, outcomes, progress_of
+from anchorline.studio.cohort import (
+    ANSWERS_PER_CHUNK,
+    Cohort,
+    CohortCache,
+    Truth,
+    outcomes,
+    progress_of,
+    sampled,
+)
+from anchorline.studio.display import Display
 from anchorline.studio.job_queue import checkpoint, raise_if_canceled
 from anchorline.studio.observability import Metrics
 from anchorline.studio.problems import Problem, logger
@@ -36,6 +48,7 @@ from anchorline.studio.schemas import (
     MAX_ALTERNATIVES,
     MAX_CHANGES,
     MAX_FACTS,
+    AnswerRequest,
     ChangesRequest,
     ExplainRequest,
     OverviewRequest,
@@ -44,6 +57,7 @@ from anchorline.studio.schemas import (
     RuleRequest,
     VerifyRequest,
     WhatIfRequest,
+    WholeRequest,
 )
 from anchorline.studio.views import (
     changes_view,
@@ -54,6 +68,7 @@ from anchorline.studio.views import (
     summary_view,
     table_of,
 )
+from anchorline.studio.whole import acting, groups, thresholds
 from anchorline.verify import verify
 from anchorline.verify.check import read_result
 
@@ -130,11 +145,14 @@ class ExplanationService:
         truth: tuple[str, Sequence[Any]] | None = None,
         reasons: ReasonSettings | None = None,
         cases: Any = None,
+        display: Display | None = None,
     ) -> None:
         self._limits = limits
         self._explainer, self._model = lock_model(explainer, metrics, ask_table=limits.max_queries >= MOST_QUERIES)
-        self.catalog = Catalog(self._explainer, cases)
-        self.truth = None if truth is None else Truth(*truth, self.catalog.n_rows)
+        self.display = display or Display()
+        self.display.check(explainer.space.names, self._explainer.target.classes)
+        self.catalog = Catalog(self._explainer, cases, self.display)
+        self.truth = None if truth is None else Truth(*truth, self.catalog.n_rows, self.display.label)
         if self.truth is not None and self._explainer.target.task != "number":
             self.catalog.rightness = self.truth.rightness
         # Raises errors about the codes, the prohibited columns and the reference now.
@@ -154,9 +172,10 @@ class ExplanationService:
             "fingerprint": space.fingerprint,
             "model_fingerprint": fingerprint,
             "is_ranked": target.task != "label",
-            "columns": self.catalog.cases.describe(),
+            "columns": [each | self._named(each["name"]) for each in self.catalog.cases.describe()],
+            "immutable": [self.display.column(name) for name in self.display.immutable],
             "notices": notices_of(self._explainer.findings),
-            "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
+            "classes": None if target.classes is None else [self.display.label(label) for label in target.classes],
             "explains": None if target.column is None else printable(output_name(target, target.column)),
             "target": None if self.truth is None else printable(self.truth.name),
             "is_table": is_table,
@@ -165,6 +184,10 @@ class ExplanationService:
             "most_k": min(10, len(self.catalog.names)) if is_table else 12,
         }
         return _json(content)
+
+    def _named(self, column: str) -> dict[str, Any]:
+        unit = self.display.units.get(column)
+        return {"label": self.display.column(column), "unit": None if unit is None else printable(unit)}
 
     def explain(self, request: ExplainRequest) -> bytes:
         """Return the sealed JSON of the explanation."""
@@ -252,6 +275,17 @@ class ExplanationService:
         }
         return _json(content)
 
+    def answer(self, request: AnswerRequest) -> bytes:
+        """Return the model's answer to a row alone, the row's values, and those that no training row is like."""
+        cases, table = self.catalog.cases, self.catalog.answer_table
+        case = cases.open(cases.parse_row(request.row), request.paste)
+        answers = table.readable(table.ask(case.original))
+        values = {
+            "row": case.values,
+            "unseen": {self.display.column(name): why for name, why in case.unseen.items()},
+        }
+        return _json(values | {"answer": answers.texts[0], "value": answers.values[0]})
+
     def changes(self, request: ChangesRequest) -> bytes:
         """Return the sealed JSON of the changes that turn the decision."""
         return self._changes(request).to_json().encode()
@@ -262,6 +296,9 @@ class ExplanationService:
 
     def _changes(self, request: ChangesRequest) -> Changes:
         keywords = request.model_dump(exclude={"row", "output"}) | {"queries": self._limits.max_queries}
+        keywords["fixed"] = list(dict.fromkeys([*request.fixed, *self.display.immutable]))
+        if isinstance(request.target, str):
+            keywords["target"] = self.display.own_label(request.target)
         row = self.catalog.cases.parse_row(request.row)
         return self.explainer_for(request.output).changes(row, check=checkpoint, **keywords)
 
@@ -297,11 +334,88 @@ class ExplanationService:
         cohort.step()
         return table_of([*cohort.explained])
 
+    def covering(self, request: OverviewRequest, user: str | None = None) -> bytes:
+        """Go on with the rules of cases that match a search; return the fewest that cover as many as all do."""
+        cohort = self._cohort(request, user, with_rules=True)
+        cohort.step()
+        content = progress_of(cohort) | {"lines": []}
+        if cohort.explained:
+            found = cover(dict(cohort.explained), len(cohort.failures))
+            said = rules_statements_of(found)
+            content["lines"] = [{"kind": each.kind, "text": each.text, **each.figures} for each in said]
+        return _json(content)
+
+    def acting(self, request: WholeRequest) -> bytes:
+        """Return how a column acts on the output, in rows of the training table."""
+        predictor, _ = self._whole(request)
+        space: Any = self._explainer.space
+        return _json(
+            acting(space, self._column(request.attribute), predictor, min(4_000, self._limits.max_queries))
+        )
+
+    def groups(self, request: WholeRequest) -> bytes:
+        """Return what the groups of a column's values get, and how often decisions about them are wrong."""
+        predictor, rows = self._whole(request)
+        table, j = self.catalog.answer_table, self._column(request.attribute)
+        label = self.display.label(predictor.output.name)
+        if label not in table.names:
+            raise Problem(422, "The model answers numbers, so that no decisions can be compared.")
+        decided = np.array(table.levels)[table.codes[rows]] == label
+        rightness = None if self.truth is None else self.truth.rightness(table)[rows]
+        stored = self.catalog.cases.stored_at[rows]
+        return _json(
+            groups(self.catalog.names[j], self.catalog.cases.columns[j].taken(stored), decided, rightness, label)
+        )
+
+    def thresholds(self, request: WholeRequest) -> bytes:
+        """Return how often each threshold of the class's score would decide wrongly."""
+        predictor, rows = self._whole(request)
+        table, label = self.catalog.answer_table, self.display.label(predictor.output.name)
+        scores = None if predictor.column is None else table.scores(predictor.column)
+        if self.truth is None or scores is None or len(table.names) != 2 or not predictor.is_probability:
+            raise Problem(422, "Thresholds need the probabilities of two classes, and the true outcomes.")
+        truth = np.array(self.truth.texts(rows.tolist(), table.names), dtype=object)
+        known = np.isin(truth.astype(str), table.names)
+        if not known.any():
+            raise Problem(422, "The outcomes have other names than the classes, so that nothing can be compared.")
+        threshold = predictor.output.threshold
+        return _json(
+            thresholds(scores[rows][known], truth[known] == label, label, 0.5 if threshold is None else threshold)
+        )
+
+    def _column(self, name: str | None) -> int:
+        if name not in self.catalog.names:
+            raise Problem(422, "attribute must be a column of the table. Use the names in /rows.")
+        return self.catalog.names.index(name)
+
+    def _whole(self, request: WholeRequest) -> tuple[Predictor, np.ndarray]:
+        """Return what is asked about a class, of two the last; and a sample of the cases that match."""
+        if not isinstance(self._explainer.space, Table):
+            raise Problem(422, "The cases are not rows of a table, so that nothing is said of the whole model.")
+        explainer = self.explainer_for(self._comparable(request.output))
+        predictor = explainer.predictor().open(explainer.space.at(0).original)
+        found, progress = self.catalog.find(request.search, "position")
+        rows = sampled(found)
+        for start in range(0, len(rows), ANSWERS_PER_CHUNK):
+            checkpoint()
+            self.catalog.answer_table.at(rows[start : start + ANSWERS_PER_CHUNK].tolist())
+        if progress < 1 or not len(rows):
+            raise Problem(422, "No case matches, or the model has not answered all of them yet.")
+        return predictor, rows
+
+    def _comparable(self, output: str | None) -> str | None:
+        """Return the class whose score means the same in all cases: of two classes, the last."""
+        target = self._explainer.target
+        if output is None and target.column is None and target.classes is not None and len(target.classes) == 2:
+            return str(target.classes[-1])
+        return output
+
     def explainer_for(self, output: str | None) -> Explainer:
         """Return an explainer of the class labeled ``output``, or the server's own if it is None."""
         if output is None:
             return self._explainer
         labels = [str(label) for label in self._explainer.target.classes or ()]
+        output = self.display.own_label(output)
         if not labels:
             raise Problem(422, f"output is {output!r}, but the model has no named classes. Omit output.")
         if output not in labels:
@@ -348,19 +462,23 @@ class ExplanationService:
             self._explained[key] = built
         return built
 
-    def _cohort(self, request: OverviewRequest, user: str | None) -> Cohort:
-        """Return the cohort of a search; of two classes the last is explained, so that signs are comparable."""
-        target, output = self._explainer.target, request.output
-        if output is None and target.column is None and target.classes is not None and len(target.classes) == 2:
-            output = str(target.classes[-1])
-        explainer, settings = self.explainer_for(output), self._settings(request)
+    def _cohort(self, request: OverviewRequest, user: str | None, *, with_rules: bool = False) -> Cohort:
+        """Return the cohort of a search; of two classes the last is explained, so that signs are comparable.
+
+        ``with_rules`` finds the rule of every case instead of its explanation.
+        """
+        explainer, settings = self.explainer_for(self._comparable(request.output)), self._settings(request)
         if not isinstance(explainer.space, Table):
             raise Problem(422, "The cases are not rows of a table, so that no summary of many cases exists.")
-        key = json.dumps(request.model_dump(), sort_keys=True)
+        key = json.dumps({"rules": with_rules, **request.model_dump()}, sort_keys=True)
+        rule_settings = RuleSettings(queries=self._queries(None), sigma=request.sigma)
 
         def build() -> Cohort:
-            def explain(position: int) -> Explanation:
-                return explainer.explain_with(self.catalog.cases.parse_row(position), settings, checkpoint)
+            def explain(position: int) -> Any:
+                row = self.catalog.cases.parse_row(position)
+                if with_rules:
+                    return explainer.rule_with(row, rule_settings, checkpoint)
+                return explainer.explain_with(row, settings, checkpoint)
 
             return Cohort(self.catalog, request.search, request.n_rows, explain, self._limits.timeout / 2)
 

@@ -21,6 +21,7 @@ from anchorline.render.statements import (
     RuleWords,
     Words,
     band_caption,
+    column_text,
     details_of,
     digits_of,
     legend,
@@ -29,7 +30,6 @@ from anchorline.render.statements import (
     rule_details_of,
     rule_statements_of,
     shade_caption,
-    shown,
     statements_of,
 )
 from anchorline.result.explanation import Explanation, Verdict
@@ -239,7 +239,7 @@ def summary_view(explained: Explained) -> dict[str, Any]:
     outputs = {Words(e).output for _, e in explained}
     attributes = [
         {
-            "name": shown(each.name),
+            "name": column_text(each.name),
             "n_rows": each.n_rows,
             "adds": each.adds,
             "typical_size": each.typical_size,

@@ -2,8 +2,10 @@
 
 import { ServerError, announce, byId, count, fill, get, h, isolate, percent, post, postJson, save, truthText, valueText } from "./base.js";
 import { Changes, Reasons, Rule, WhatIf } from "./cards.js";
-import { Cases, Overview } from "./cases.js";
+import { Cases, Overview, toneOf } from "./cases.js";
+import { NewCase } from "./form.js";
 import { compare, drawContent, waterfall } from "./sum.js";
+import { Whole } from "./whole.js";
 
 const SETTLE_TIME = 250; // milliseconds without a change of a slider before the page asks
 const SIGNS = { explained: "\u2713", partly_explained: "\u2248", not_explained: "\u2717", robust: "\u2261", undecided: "?" };
@@ -70,7 +72,7 @@ function writeAddress(state, isNewCase) {
 }
 
 const state = readAddress();
-let about, cases, whatIf, rule, reasons, changes, overview;
+let about, cases, newCase, whatIf, rule, reasons, changes, overview, whole;
 let current = { view: null, row: null, answer: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
@@ -101,6 +103,7 @@ function drawView(view) {
   byId("case-view").hidden = state.view === "all";
   byId("kicker").textContent = isNewCase() ? "New case" : `Case ${state.case}${truth}`;
   fill(byId("headline"), isolate(view.headline));
+  byId("headline").className = toneOf(about, view.headline);
   fill(byId("small"), isolate(view.small));
   document.title = `Case ${caseName()} - anchorline Studio`;
   const hasSum = view.sum.facts.length > 0;
@@ -118,7 +121,7 @@ function drawView(view) {
   byId("legend").textContent = view.legend;
   byId("k-name").textContent = `How many ${view.facts}`;
   byId("answer").classList.remove("stale");
-  const names = about.columns.map(({ name }, i) => h("div", null, h("dt", null, isolate(name)), h("dd", null, isolate(valueText(row?.values[i] ?? null)))));
+  const names = about.columns.map(({ label }, i) => h("div", null, h("dt", null, isolate(label)), h("dd", null, isolate(valueText(row?.values[i] ?? null)))));
   fill(byId("values"), h("dl", { class: "values-list" }, row ? names : null));
   fill(byId("details"), view.details.map(({ kind, text }) => h("p", { class: kind }, isolate(text))));
 }
@@ -153,6 +156,7 @@ async function openCase(position, isNew = true, ownRow = null) {
   const [view, row] = await Promise.all([postJson("/page/explain", request()), loaded]);
   if (ownTurn !== turn) return;
   Object.assign(current, { view, row });
+  newCase.open(state.row);
   whatIf.forget();
   drawView(view);
   drawSliders();
@@ -209,7 +213,7 @@ async function refuseEdits(error) {
 async function loadComparison() {
   byId("compare-none").hidden = state.compare === null;
   byId("other").value = state.compare ?? "";
-  const columns = about.columns.map((column) => column.name);
+  const columns = about.columns.map((column) => column.label);
   if (state.compare === null) return compare(byId("compare"), columns, null, null);
   const position = state.compare;
   // Both sums explain the same class, so that they can share a scale.
@@ -284,12 +288,16 @@ async function copyLink() {
 function showView(view, isUserAction = true) {
   state.view = about.is_table ? view : "case";
   const isAll = state.view === "all";
-  byId("overview").hidden = !isAll;
+  byId("overview").hidden = byId("whole").hidden = !isAll;
   byId("case-view").hidden = isAll;
   byId("view").textContent = isAll ? "One case" : "All cases";
   if (isUserAction) writeAddress(state, true);
-  if (!isAll) return overview.stop();
+  if (!isAll) {
+    whole.stop();
+    return overview.stop();
+  }
   document.title = "All cases - anchorline Studio";
+  whole.load(cases.search, state.output);
   return overview.load(cases.search, settings());
 }
 
@@ -311,6 +319,7 @@ function wire() {
     if (state.view === "case" && !current.view) showErrors(openCase(state.case, false));
     byId("main").focus();
   });
+  on("new-open", "click", () => showErrors(startNew()));
   on("copy-link", "click", () => showErrors(copyLink()));
   on("theme", "click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   for (const button of document.querySelectorAll("[data-format]")) {
@@ -361,6 +370,13 @@ function openNew(values) {
   showErrors(openCase(state.case, true, values));
 }
 
+// Opens the form with the values of the shown case, or with those of the first one.
+async function startNew() {
+  const row = isNewCase() || (current.row && state.view === "case") ? current.row : await loadRow(0);
+  if (state.view === "all") showView("case", false);
+  openNew(Object.fromEntries(about.columns.map(({ name }, i) => [name, row.values[i]])));
+}
+
 async function find(path, wishes, signal) {
   byId("error").hidden = true;
   try {
@@ -378,6 +394,7 @@ function describe() {
   byId("notices").hidden = !about.notices.length;
   byId("values-card").hidden = !about.is_table; // a text or image is shown above
   byId("view").hidden = !about.is_table;
+  byId("new-open").hidden = about.columns[0].kind === "images";
   if (!about.is_table) [byId("what-if-hint").textContent, byId("changes-hint").textContent, byId("rule-hint").textContent] = HINTS[about.columns[0].kind];
   if (isNarrow()) byId("drawer").open = false;
   byId("k").max = about.most_k;
@@ -405,7 +422,9 @@ async function start() {
     writeAddress(state);
     if (state.view === "all" && isOther) showView("all", false);
   };
-  overview = new Overview(byId("overview"), { open, onError: showError });
+  overview = new Overview(about, byId("overview"), { open, onError: showError });
+  newCase = new NewCase(about, byId("new-card"), byId("new"), { onExplain: openNew, onClose: () => showErrors(openCase(state.case)), onTyped: () => byId("answer").classList.add("stale"), onError: showError });
+  whole = new Whole(about, byId("whole"), { open, onError: showError });
   whatIf = new WhatIf(about, byId("what-if"), { onChange: edit, onExplain: openNew });
   const apply = (edits, names) => {
     if (about.is_table) edit(edits, []);

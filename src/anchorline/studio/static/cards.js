@@ -1,50 +1,9 @@
 // The cards below the sum: what if, a rule, and what would change the decision.
 
-import { fill, h, isolate, percent, s, shortNumber, valueText, withMinusSign } from "./base.js";
+import { fill, h, isolate, percent, s, shortNumber, withMinusSign } from "./base.js";
+import { editor } from "./form.js";
 
 // The what-if card: other values of a row, another text, or words and regions to take out; then the model's answer.
-
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
-const LONG = /^-?[1-9]\d{15,}$/; // an integer that JavaScript cannot represent exactly, exchanged as a text
-
-function editor(column, value, change, refused) {
-  const id = `edit-${column.index}`;
-  const isListed = column.kind === "booleans" || (column.kind === "categories" && !column.has_more);
-  const field = isListed ? selectField(id, column, value, change) : textField(id, column, value, change, refused);
-  return h("div", { class: "field" }, h("label", { for: id }, isolate(column.name)), field);
-}
-
-// The values of options begin with =, which distinguishes an empty category from a missing value.
-function selectField(id, column, value, change) {
-  const levels = column.kind === "booleans" ? ["true", "false"] : [...column.levels];
-  const isMissing = value === null;
-  if (!isMissing && !levels.includes(String(value))) levels.unshift(String(value));
-  const options = levels.map((level) => h("option", { value: `=${level}`, selected: !isMissing && level === String(value) }, level));
-  if (column.has_missing || isMissing) options.push(h("option", { value: "", selected: isMissing }, "missing"));
-  const typed = (text) => (text === "" ? null : column.kind === "booleans" ? text === "=true" : text.slice(1));
-  return h("select", { id, onchange: (event) => change(typed(event.target.value)) }, options);
-}
-
-function textField(id, column, value, change, refused) {
-  const text = value === null ? "" : valueText(value);
-  const isDay = column.kind === "dates" && (DATE.test(text) || !text);
-  const isNumber = column.kind === "numbers" && typeof value !== "string"; // a text is a long or infinite number
-  const type = isNumber ? "number" : isDay ? "date" : "text";
-  const onchange = (event) => change(typedValue(column, event.target.value), { id, text: event.target.value });
-  const isRefused = refused?.id === id;
-  const shown = isRefused ? { value: refused.text, "aria-invalid": "true", "aria-describedby": `${id}-why` } : { value: text };
-  const placeholder = column.has_missing ? "missing" : null;
-  const field = column.kind === "texts" ? h("textarea", { id, rows: 6, dir: "auto", onchange }, shown.value) : h("input", { id, type, step: "any", placeholder, onchange, ...shown });
-  return isRefused ? [field, h("span", { class: "refused", id: `${id}-why`, role: "alert" }, isolate(refused.why))] : field;
-}
-
-function typedValue(column, typed) {
-  if (column.kind === "texts") return typed;
-  const text = typed.trim();
-  if (text === "") return null;
-  if (column.kind !== "numbers") return typed;
-  return Number.isFinite(Number(text)) && !LONG.test(text) ? Number(text) : text;
-}
 
 export class WhatIf {
   constructor(about, container, { onChange, onExplain }) {
@@ -327,8 +286,11 @@ export class Changes {
   }
 
   held() {
-    if (!this.fixed.length) return null;
-    return h("p", { class: "note" }, "Not changed: ", isolate(this.fixed.join(", ")), " ", h("button", { type: "button", id: "changes-allow", onclick: () => this.find([]) }, "Allow again"));
+    const { columns, immutable } = this.about;
+    const own = this.fixed.map((name) => columns.find((column) => column.name === name)?.label ?? name);
+    const names = [...new Set([...immutable, ...own])].join(", ");
+    if (!names) return null;
+    return h("p", { class: "note" }, "Not changed: ", isolate(names), " ", own.length === 0 ? null : h("button", { type: "button", id: "changes-allow", onclick: () => this.find([]) }, "Allow again"));
   }
 
   results() {

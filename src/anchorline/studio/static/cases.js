@@ -6,6 +6,9 @@ import { announce, byId, count, fill, get, h, isolate, pause, percent, post, pos
 
 const PAGE_SIZE = 50;
 
+// One color per class, wherever it is shown.
+export const toneOf = (about, label) => (about.classes?.includes(label) ? `tone${about.classes.indexOf(label) % 4}` : "");
+
 export class Cases {
   constructor(about, { open, compare, onError }) {
     this.about = about;
@@ -77,7 +80,7 @@ export class Cases {
       null,
       h("caption", { class: "visually-hidden" }, "Cases with the model's answers"),
       h("thead", { class: "visually-hidden" }, h("tr", null, names)),
-      h("tbody", null, page.rows.map((row) => this.row(row, page.columns))),
+      h("tbody", null, page.rows.map((row) => this.row(row, this.about.columns))),
     );
     const share = Math.floor(100 * page.progress);
     const unfinished = `The model has answered ${share}% of the cases so far. More cases may match or come first.`;
@@ -90,17 +93,16 @@ export class Cases {
   row(row, columns) {
     const { position } = row;
     const values = row.values.map((value, i) => {
-      const pair = h("span", null, isolate(columns[i]), " ", h("b", null, isolate(valueText(value))));
+      const pair = h("span", null, isolate(columns[i].label), " ", h("b", null, isolate(valueText(value))));
       return [i ? " \u00b7 " : "", pair];
     });
     const number = row.value === null ? "" : this.about.classes ? percent(row.value, 0) : shortNumber(row.value);
     const isText = this.about.classes || row.value === null;
     const pick = h("button", { type: "button", class: "pick", tabindex: "-1", onclick: () => this.open(position) }, `#${position}`);
-    const tone = this.about.classes ? this.about.classes.indexOf(row.answer) % 4 : -1;
     const share = isText && number ? h("span", { class: "share" }, ` ${number}`) : null;
     const truth = row.truth === undefined || row.truth === null || row.truth === row.answer ? null
       : h("span", { class: this.about.classes ? "truth" : "truth number", title: this.about.target }, " true: ", isolate(truthText(row.truth, this.about)));
-    const chip = h("span", null, h("span", { class: `chip tone${tone}` }, isText ? isolate(row.answer) : number, share), truth);
+    const chip = h("span", null, h("span", { class: `chip ${toneOf(this.about, row.answer)}` }, isText ? isolate(row.answer) : number, share), truth);
     const compare = h(
       "button",
       {
@@ -166,21 +168,21 @@ export class Cases {
 const PAUSE = 250; // milliseconds between two requests for an unfinished summary
 const MAX_LATE = 4; // requests in a row that may run out of time
 const POOR = ["not_explained", "undecided", "partly_explained"];
-const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
-const bar = (share, tone = "") => h("span", { class: `rail ${tone}` }, h("i", { style: { width: `${100 * share}%` } }));
-const number = (...content) => h("td", { class: "number" }, ...content);
-const card = (title, ...content) => h("section", { class: "card" }, h("h2", null, title), ...content);
+export const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+export const bar = (share, tone = "") => h("span", { class: `rail ${tone}` }, h("i", { style: { width: `${100 * share}%` } }));
+export const number = (...content) => h("td", { class: "number" }, ...content);
+export const card = (title, ...content) => h("section", { class: "card" }, h("h2", null, title), ...content);
 
 // A name that begins with # is that of a column of numbers.
-function table(caption, names, rows) {
+export function table(caption, names, rows) {
   const heads = names.map((name) => h("th", { scope: "col", class: name.startsWith("#") ? "number" : null }, isolate(name.replace(/^#/, ""))));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     h("table", { class: "values-table plain" }, h("caption", { class: "visually-hidden" }, caption), h("thead", null, h("tr", null, heads)), h("tbody", null, rows)));
 }
 
 export class Overview {
-  constructor(node, { open, onError }) {
-    Object.assign(this, { node, open, onError, turn: 0 });
+  constructor(about, node, { open, onError }) {
+    Object.assign(this, { about, node, open, onError, turn: 0 });
   }
 
   stop() {
@@ -242,7 +244,7 @@ export class Overview {
     const parts = [];
     const compared = right || numbers?.mean_absolute_error !== undefined;
     if (decisions) {
-      parts.push(h("ul", { class: "shares" }, decisions.slice(0, 12).map(({ label, count: size }) => h("li", null, isolate(label), bar(size / n), h("b", null, percent(size / n))))));
+      parts.push(h("ul", { class: "shares" }, decisions.slice(0, 12).map(({ label, count: size }) => h("li", null, isolate(label), bar(size / n, `class ${toneOf(this.about, label)}`), h("b", null, percent(size / n))))));
     }
     if (numbers) {
       parts.push(h("p", null, "Mean answer ", h("b", null, shortNumber(numbers.mean))));
