@@ -30,7 +30,7 @@ def test_the_answer_to_a_new_case_follows_as_one_types(opened, server, explainer
 
             page.fill("#new-1", str(income))  # the field keeps the focus
             page.wait_for_selector(f"#new-answer .outcome bdi:text-is('{expected}')")
-    assert "stale" in page.get_attribute("#answer", "class")
+    assert page.locator("#kicker").inner_text() == "New case, before your last changes"
     page.fill("#new-0", "200")
     page.wait_for_selector("#new-answer li:has-text('above every training value')")
     page.fill("#new-0", "")
@@ -44,7 +44,7 @@ def test_the_answer_to_a_new_case_follows_as_one_types(opened, server, explainer
     assert not serious(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.click("#new-explain")
-    page.wait_for_selector("#answer:not(.stale)")
+    page.wait_for_selector("#kicker:text-is('New case')")
     ready(page)
     assert page.locator("#kicker").inner_text() == "New case"
     assert re.search("row=.*boat", page.url)

@@ -335,8 +335,8 @@ def test_errors_are_problems_with_the_requests_id(client, caplog):
     with caplog.at_level(logging.INFO, logger="anchorline.studio"):
         got = client.post("/explain", json={"row": 5000}, headers={"X-Request-ID": "mine-42"})
         assert becomes_true(lambda: any("id=mine-42" in record.getMessage() for record in caplog.records))
-    assert (got.status_code, got.headers["content-type"]) == (422, "application/problem+json")
-    assert got.json()["detail"] == "Row 5000 does not exist; the table has rows 0 to 399."
+    assert (got.status_code, got.headers["content-type"]) == (404, "application/problem+json")
+    assert got.json()["detail"] == "No case has the number 5000; the numbers are 0 to 399."
     assert got.json()["request_id"] == got.headers["x-request-id"] == "mine-42"
     invalid = client.post("/explain", json={"row": 1, "k": 0}).json()
     assert invalid["errors"][0]["where"] == ["body", "k"]

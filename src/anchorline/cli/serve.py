@@ -62,6 +62,9 @@ class ServerOptions:
     immutable: Annotated[
         list[str] | None, option("A column that nobody can change. Repeatable.", metavar="COLUMN")
     ] = None
+    previous: Annotated[
+        str | None, option("The model before, with which the page compares MODEL.", metavar="MODEL")
+    ] = None
     audit_log: Annotated[Path | None, option("Append who asked for which case, and when.", metavar="FILE")] = None
     log_format: Annotated[LogFormat, option("Write the log as text or as JSON lines.")] = LogFormat.text
 
@@ -146,7 +149,7 @@ def serve(
     print_progress: Any = logging.getLogger("anchorline.studio").info if is_json else print_message
     try:
         from anchorline.studio.access import Proxy, StudioLimits  # noqa: PLC0415  the extra may be missing
-        from anchorline.studio.display import Display  # noqa: PLC0415
+        from anchorline.studio.display import Display, Previous  # noqa: PLC0415
         from anchorline.studio.problems import LogFormatter  # noqa: PLC0415
 
         State.log.setFormatter(LogFormatter(as_json=is_json))
@@ -169,6 +172,12 @@ def serve(
             raise ParameterError("--cases was given without the table of the model. Add --data FILE.")
         rows = rows_like(explainer.space, cases, also=target or ())
         truth = _truth(rows, target[0]) if target else None
+    previous = None
+    if given.previous is not None:
+        if spec is None or data is None:
+            raise ParameterError("--previous was given without MODEL and its table. Add MODEL --data FILE.")
+        before, table = model_options.load(given.previous), table_options.space(data, target)
+        previous = Previous(_model_name(given.previous), before, table, output_options.choices(explainer.model))
     print_progress("Asking the model for its first answers.")
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
@@ -185,6 +194,7 @@ def serve(
         proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
         audit_log=given.audit_log,
         display=display,
+        previous=previous,
         cases=rows,
         truth=truth,
         reasons=letter_options.settings(explainer),

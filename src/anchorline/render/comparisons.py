@@ -40,7 +40,7 @@ class Block:
 
 def text_of(comparison: Comparison) -> str:
     """Return what is said of a comparison."""
-    return _text(_blocks(comparison))
+    return _text(blocks(comparison))
 
 
 def drift_text(drift: Drift) -> str:
@@ -50,7 +50,7 @@ def drift_text(drift: Drift) -> str:
 
 def page(comparison: Comparison) -> str:
     """Return the comparison as one page without scripts or network."""
-    return _page("Old model, new model", _blocks(comparison))
+    return _page("Old model, new model", blocks(comparison))
 
 
 def drift_page(drift: Drift) -> str:
@@ -60,7 +60,7 @@ def drift_page(drift: Drift) -> str:
 
 def fragment(comparison: Comparison) -> str:
     """Return the comparison for a notebook cell."""
-    return _fragment(_blocks(comparison))
+    return _fragment(blocks(comparison))
 
 
 def drift_fragment(drift: Drift) -> str:
@@ -109,7 +109,8 @@ def _xml(text: str) -> str:
 # What is said
 
 
-def _blocks(comparison: Comparison) -> Iterator[Block]:
+def blocks(comparison: Comparison) -> Iterator[Block]:
+    """Yield what is said of a comparison, block by block."""
     yield Block("", tuple(_first(comparison)))
     if comparison.gates:
         rows = tuple(

@@ -25,7 +25,7 @@ from anchorline.render.statements import naming
 from anchorline.settings import ReasonSettings
 from anchorline.studio import schemas
 from anchorline.studio.access import Access, Proxy, StudioLimits
-from anchorline.studio.display import Display
+from anchorline.studio.display import Display, Previous
 from anchorline.studio.guard import INTERNAL_ERROR, Guard, refused_landing
 from anchorline.studio.job_queue import JobQueue, request_key
 from anchorline.studio.observability import CANNOT_WRITE, METRICS_TYPE, AuditLog, Metrics
@@ -39,6 +39,7 @@ _SEARCH = Query(max_length=schemas.MAX_SEARCH, description=_HOLDS)
 _OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
 _REASONS_ANSWER: dict[int | str, dict[str, Any]] = {200: {"model": schemas.ReasonsAnswer}}
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
+_LONGER = 10  # times the time limit, for comparisons
 _PATIENCE = 5.0  # seconds within which the model must answer
 
 
@@ -69,6 +70,8 @@ class Studio:
         Codes, side and prohibited columns of the reasons that are stated for adverse decisions; None states none.
     display
         Names for readers, units, and columns that nobody can change.
+    previous
+        The model before, with which this one is compared.
     fingerprint
         What identifies the model in reports, such as the digest of its file.
     """
@@ -88,16 +91,20 @@ class Studio:
         reasons: ReasonSettings | None = None,
         fingerprint: str | None = None,
         display: Display | None = None,
+        previous: Previous | None = None,
     ) -> None:
         self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.fingerprint, self.limits = name, fingerprint, limits or StudioLimits()
         self.access, self.metrics = Access(token, hosts), Metrics()
-        self.service = ExplanationService(explainer, self.limits, self.metrics, truth, reasons, cases, display)
+        self.service = ExplanationService(
+            explainer, self.limits, self.metrics, truth, reasons, cases, display, previous
+        )
         self.jobs = JobQueue(self.limits, self.metrics)
         # Read once at start; a requested name is never used as a path on disk.
         folder = resources.files("anchorline.studio").joinpath("static")
         self.files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
         self._question: asyncio.Future[bytes] | None = None
+        self.comparing: set[str | None] = set()  # users whose comparison is under way
         landing = self.files["landing.html"]
         self.app = Guard(build_api(self), self.access, self.limits, self.metrics, landing, self.proxy)
 
@@ -111,6 +118,7 @@ class Studio:
         is_cached: bool = True,
         media_type: str = "application/json",
         attached: str | None = None,
+        timeout: float | None = None,
     ) -> Response:
         """Return the answer of ``function`` to one request, as a file called ``attached`` if that is given.
 
@@ -128,7 +136,7 @@ class Studio:
         outcome = "failed"
         try:
             key = request_key(route, content) if is_cached else None
-            answer = await self.jobs.run(key, named, wait_for_disconnect)
+            answer = await self.jobs.run(key, named, wait_for_disconnect, timeout)
             outcome = "answered"
         except AnchorlineError as error:
             outcome = "refused"
@@ -310,6 +318,22 @@ def _cases_routes(studio: Studio) -> APIRouter:
         user = _user_of(request)
         function = lambda: service.covering(body, user)  # noqa: E731
         return await answer(request, "covering", function, body.model_dump(), is_cached=False)
+
+    @router.post("/compare", summary="Compare the model with the one before")
+    async def compare(request: Request, body: schemas.CompareRequest) -> Response:
+        """Return how decisions, explanations and effects of the model differ from those of the model before.
+
+        A comparison may take ten times the time limit; one user has at most one under way.
+        """
+        user = _user_of(request)
+        if user in studio.comparing:
+            raise Problem(429, "A comparison of yours is computed at the moment. Try again later.", retry_after=5)
+        studio.comparing.add(user)
+        try:
+            function, most = lambda: service.comparison(body), _LONGER * studio.limits.timeout
+            return await answer(request, "compare", function, body.model_dump(), timeout=most)
+        finally:
+            studio.comparing.discard(user)
 
     @router.post("/whole/acting", summary="Show how a column acts")
     async def whole_acting(request: Request, body: schemas.WholeRequest) -> Response:

@@ -1,4 +1,4 @@
-"""What a server calls columns and classes, and which columns no change may touch."""
+"""What a server shows besides its model: names, columns that no change may touch, and the model before."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,27 @@ from typing import Any
 from anchorline.errors import ParameterError, listed
 from anchorline.render.characters import printable
 from anchorline.render.statements import Naming
+from anchorline.spaces.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The model before, with which the server's model is compared.
+
+    Parameters
+    ----------
+    name, model
+        The model, and what it is called.
+    table
+        The training table of both models.
+    choices
+        Keywords of `Explainer` for both models, such as the output.
+    """
+
+    name: str
+    model: Any
+    table: Table
+    choices: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,13 +159,16 @@ class JobQueue:
         key: str | None,
         function: Callable[[], bytes],
         wait_for_disconnect: Callable[[], Coroutine[Any, Any, Any]],
+        timeout: float | None = None,
     ) -> bytes:
         """Return the answer of ``function``: from the cache, from a job under way with the same key, or computed.
 
         ``wait_for_disconnect()`` returns when the client has left. Then, or when it has run for too long, the job
         is canceled unless other requests wait for it. Raises `Problem` 429 if the queue is full, and `Problem` 503
-        if the job has run for too long or all threads are stuck.
+        if the job has run for longer than ``timeout`` seconds (by default those of the limits) or all threads are
+        stuck.
         """
+        timeout = self.limits.timeout if timeout is None else timeout
         cached = None if key is None else self.cache.get(key)
         self.metrics.cache_lookups.labels(outcome="miss" if cached is None else "hit").inc()
         if cached is not None:
@@ -178,16 +181,16 @@ class JobQueue:
         try:
             while not job.future.done():
                 both: set[asyncio.Future[Any]] = {job.future, disconnect}
-                left = max(0.01, self.limits.timeout - job.running_seconds)
+                left = max(0.01, timeout - job.running_seconds)
                 await asyncio.wait(both, timeout=min(1.0, left), return_when=asyncio.FIRST_COMPLETED)
                 if job.future.done():
                     break
                 if disconnect.done():
                     outcome = "left"
                     raise ClientDisconnect
-                if job.running_seconds > self.limits.timeout:
+                if job.running_seconds > timeout:
                     outcome = "timed out"
-                    detail = f"The answer took longer than {self.limits.timeout:g} s."
+                    detail = f"The answer took longer than {timeout:g} s."
                     raise Problem(503, detail, retry_after=10)
                 if self.n_stuck >= self.limits.workers:
                     raise Problem(503, "The model does not answer. Try again later.", retry_after=10)

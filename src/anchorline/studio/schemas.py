@@ -243,6 +243,15 @@ class WholeRequest(_Request):
     output: Output = None
 
 
+class CompareRequest(_Request):
+    """How the server's model is compared with the one before."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"n": 60, "by": "age"}]})
+
+    n: Annotated[StrictInt, Field(ge=30, le=200)] = Field(default=60, description="Cases that are explained.")
+    by: Text | None = Field(default=None, description="A column by whose values decisions are compared, too.")
+
+
 class _Answer(BaseModel):
     model_config = ConfigDict(extra="allow")  # the record has more members, which every version may add to
 

@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,10 +17,12 @@ from cachetools import LRUCache
 
 from anchorline._version import __version__
 from anchorline.changes.result import Changes
+from anchorline.compare.models import CompareSettings, compare_models
 from anchorline.errors import FormatError
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import Predictor, output_name
 from anchorline.render.characters import printable
+from anchorline.render.comparisons import blocks
 from anchorline.render.statements import rules_statements_of
 from anchorline.result.explanation import Explanation
 from anchorline.result.reasons import Reasons
@@ -40,7 +42,7 @@ from anchorline.studio.cohort import (
     progress_of,
     sampled,
 )
-from anchorline.studio.display import Display
+from anchorline.studio.display import Display, Previous
 from anchorline.studio.job_queue import checkpoint, raise_if_canceled
 from anchorline.studio.observability import Metrics
 from anchorline.studio.problems import Problem, logger
@@ -50,6 +52,7 @@ from anchorline.studio.schemas import (
     MAX_FACTS,
     AnswerRequest,
     ChangesRequest,
+    CompareRequest,
     ExplainRequest,
     OverviewRequest,
     ReasonsRequest,
@@ -146,9 +149,12 @@ class ExplanationService:
         reasons: ReasonSettings | None = None,
         cases: Any = None,
         display: Display | None = None,
+        previous: Previous | None = None,
     ) -> None:
         self._limits = limits
         self._explainer, self._model = lock_model(explainer, metrics, ask_table=limits.max_queries >= MOST_QUERIES)
+        self._previous = previous
+        self._old_model = None if previous is None else _lock_methods(previous.model, threading.Lock(), metrics)
         self.display = display or Display()
         self.display.check(explainer.space.names, self._explainer.target.classes)
         self.catalog = Catalog(self._explainer, cases, self.display)
@@ -179,6 +185,7 @@ class ExplanationService:
             "explains": None if target.column is None else printable(output_name(target, target.column)),
             "target": None if self.truth is None else printable(self.truth.name),
             "is_table": is_table,
+            "previous": None if self._previous is None else printable(self._previous.name),
             "are_training": self.catalog.cases.are_training,
             "k": space.default_k,
             "most_k": min(10, len(self.catalog.names)) if is_table else 12,
@@ -344,6 +351,19 @@ class ExplanationService:
             said = rules_statements_of(found)
             content["lines"] = [{"kind": each.kind, "text": each.text, **each.figures} for each in said]
         return _json(content)
+
+    def comparison(self, request: CompareRequest) -> bytes:
+        """Return what differs between the model before and the server's model, in the cases."""
+        if self._previous is None:
+            raise Problem(422, "There is no model to compare with. Start the server with --previous MODEL.")
+        if request.by is not None:
+            self._column(request.by)
+        cases = self.catalog.cases
+        frame, _ = next(cases.inputs(cases.stored_at))
+        settings = CompareSettings(n=request.n, groups=() if request.by is None else (request.by,))
+        models, choices = (self._old_model, self._model), self._previous.choices
+        found = compare_models(*models, self._previous.table, frame, settings, choices, checkpoint)
+        return _json({"blocks": [asdict(block) for block in blocks(found)], "json": found.to_json()})
 
     def acting(self, request: WholeRequest) -> bytes:
         """Return how a column acts on the output, in rows of the training table."""

@@ -5,7 +5,7 @@ import { Changes, Reasons, Rule, WhatIf } from "./cards.js";
 import { Cases, Overview, toneOf } from "./cases.js";
 import { NewCase } from "./form.js";
 import { compare, drawContent, waterfall } from "./sum.js";
-import { Whole } from "./whole.js";
+import { Models, Whole } from "./whole.js";
 
 const SETTLE_TIME = 250; // milliseconds without a change of a slider before the page asks
 const SIGNS = { explained: "\u2713", partly_explained: "\u2248", not_explained: "\u2717", robust: "\u2261", undecided: "?" };
@@ -36,7 +36,7 @@ function readAddress() {
     case: parseWhole(query.get("case"), 0),
     k: parseWhole(query.get("k"), null),
     sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 ? sigma : 1,
-    view: query.get("view") === "all" ? "all" : "case",
+    view: ["all", "models"].includes(query.get("view")) ? query.get("view") : "case",
     compare: parseWhole(query.get("compare"), null),
     output: query.get("output"),
     row: isValues(ownRow) ? ownRow : null,
@@ -53,7 +53,7 @@ const isTooLong = (state) => state.row !== null && encodeURIComponent(JSON.strin
 
 function address(state) {
   const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
-  if (state.view === "all") query.set("view", "all");
+  if (state.view !== "case") query.set("view", state.view);
   if (state.compare !== null) query.set("compare", state.compare);
   if (state.output !== null) query.set("output", state.output);
   if (state.row !== null && !isTooLong(state)) query.set("row", JSON.stringify(state.row));
@@ -72,7 +72,7 @@ function writeAddress(state, isNewCase) {
 }
 
 const state = readAddress();
-let about, cases, newCase, whatIf, rule, reasons, changes, overview, whole;
+let about, cases, newCase, whatIf, rule, reasons, changes, overview, whole, models;
 let current = { view: null, row: null, answer: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
@@ -100,7 +100,7 @@ const showErrors = (promise) => promise.catch(showError);
 function drawView(view) {
   const { row } = current;
   const truth = row?.truth === undefined || row.truth === null ? "" : ` (true ${about.target}: ${truthText(row.truth, about)})`;
-  byId("case-view").hidden = state.view === "all";
+  byId("case-view").hidden = state.view !== "case";
   byId("kicker").textContent = isNewCase() ? "New case" : `Case ${state.case}${truth}`;
   fill(byId("headline"), isolate(view.headline));
   byId("headline").className = toneOf(about, view.headline);
@@ -286,14 +286,20 @@ async function copyLink() {
 
 // The page shows one case, or the summary of all cases that match the search.
 function showView(view, isUserAction = true) {
-  state.view = about.is_table ? view : "case";
-  const isAll = state.view === "all";
+  state.view = (view === "all" && about.is_table) || (view === "models" && about.previous) ? view : "case";
+  const [isAll, isModels] = ["all", "models"].map((name) => state.view === name);
   byId("overview").hidden = byId("whole").hidden = !isAll;
-  byId("case-view").hidden = isAll;
+  byId("models").hidden = !isModels;
+  byId("case-view").hidden = isAll || isModels;
+  byId("view-models").textContent = isModels ? "One case" : "Compare models";
   byId("view").textContent = isAll ? "One case" : "All cases";
   if (isUserAction) writeAddress(state, true);
   if (!isAll) {
     whole.stop();
+    if (isModels) {
+      document.title = "Compare models - anchorline Studio";
+      models.show();
+    } else models.stop();
     return overview.stop();
   }
   document.title = "All cases - anchorline Studio";
@@ -316,6 +322,11 @@ function wire() {
   on("sigma", "input", (event) => move({ sigma: Number(event.target.value) }));
   on("view", "click", () => {
     showView(state.view === "all" ? "case" : "all");
+    if (state.view === "case" && !current.view) showErrors(openCase(state.case, false));
+    byId("main").focus();
+  });
+  on("view-models", "click", () => {
+    showView(state.view === "models" ? "case" : "models");
     if (state.view === "case" && !current.view) showErrors(openCase(state.case, false));
     byId("main").focus();
   });
@@ -360,7 +371,7 @@ function open(position) {
     byId("main").focus();
   }
   current.answer = null;
-  if (state.view === "all") showView("case", false);
+  if (state.view !== "case") showView("case", false);
   showErrors(openCase(position));
 }
 
@@ -373,7 +384,7 @@ function openNew(values) {
 // Opens the form with the values of the shown case, or with those of the first one.
 async function startNew() {
   const row = isNewCase() || (current.row && state.view === "case") ? current.row : await loadRow(0);
-  if (state.view === "all") showView("case", false);
+  if (state.view !== "case") showView("case", false);
   openNew(Object.fromEntries(about.columns.map(({ name }, i) => [name, row.values[i]])));
 }
 
@@ -394,6 +405,7 @@ function describe() {
   byId("notices").hidden = !about.notices.length;
   byId("values-card").hidden = !about.is_table; // a text or image is shown above
   byId("view").hidden = !about.is_table;
+  byId("view-models").hidden = !about.previous;
   byId("new-open").hidden = about.columns[0].kind === "images";
   if (!about.is_table) [byId("what-if-hint").textContent, byId("changes-hint").textContent, byId("rule-hint").textContent] = HINTS[about.columns[0].kind];
   if (isNarrow()) byId("drawer").open = false;
@@ -423,8 +435,9 @@ async function start() {
     if (state.view === "all" && isOther) showView("all", false);
   };
   overview = new Overview(about, byId("overview"), { open, onError: showError });
-  newCase = new NewCase(about, byId("new-card"), byId("new"), { onExplain: openNew, onClose: () => showErrors(openCase(state.case)), onTyped: () => byId("answer").classList.add("stale"), onError: showError });
+  newCase = new NewCase(about, byId("new-card"), byId("new"), { onExplain: openNew, onClose: () => showErrors(openCase(state.case)), onTyped: () => { byId("kicker").textContent = "New case, before your last changes"; }, onError: showError });
   whole = new Whole(about, byId("whole"), { open, onError: showError });
+  models = new Models(about, byId("models"), { open, onError: showError, download: saveRecord("comparison") });
   whatIf = new WhatIf(about, byId("what-if"), { onChange: edit, onExplain: openNew });
   const apply = (edits, names) => {
     if (about.is_table) edit(edits, []);

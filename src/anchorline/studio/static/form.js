@@ -92,6 +92,7 @@ export class NewCase {
   }
 
   change(name, value) {
+    if (value === this.row[name]) return;
     this.row[name] = value;
     this.onTyped();
     clearTimeout(this.timer);
@@ -100,6 +101,7 @@ export class NewCase {
 
   async ask(paste = null) {
     const turn = ++this.turn;
+    clearTimeout(this.timer);
     const empty = this.columns.find(({ name, has_missing: canMiss, kind }) => this.row[name] === null && !canMiss && kind !== "texts");
     if (empty && paste === null) return this.says(h("p", { class: "refused" }, isolate(empty.label), " needs a value."), true);
     try {

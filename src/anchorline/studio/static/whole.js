@@ -130,3 +130,54 @@ export class Whole {
     return [wait, lines.map(({ kind, text, row }) => h("p", { class: kind === "rule" ? null : "note" }, kind === "rule" ? [h("b", null, isolate(text)), " ", link(row)] : isolate(text)))];
   }
 }
+
+// The comparison of the server's model with the one before; asked for by a button, because it takes a while.
+
+export class Models {
+  constructor(about, node, { open, onError, download }) {
+    Object.assign(this, { about, node, open, onError, download, answer: null, by: "" });
+  }
+
+  stop() {
+    this.pending?.abort();
+    this.pending = null;
+  }
+
+  show() {
+    const { previous, name, columns } = this.about;
+    const choose = h("select", { id: "models-by", onchange: (event) => { this.by = event.target.value; } }, h("option", { value: "" }, "all cases alike"), columns.map((column) => h("option", { value: column.name, selected: column.name === this.by }, column.label)));
+    const button = this.pending ? h("button", { type: "button", id: "models-stop", onclick: () => { this.stop(); this.show(); } }, "Stop") : h("button", { type: "button", class: "primary", id: "models-find", onclick: () => this.find() }, "Compare");
+    fill(
+      this.node,
+      h("section", { class: "card" }, h("h1", null, "Old model, new model"),
+        h("p", { class: "note" }, "Old: ", isolate(previous), ". New: ", isolate(name), ". Both answer the same copies of the same cases."),
+        h("p", { class: "inline" }, h("label", { for: "models-by" }, "Decisions by"), choose, button),
+        h("div", { "aria-live": "polite" }, this.pending ? h("p", { class: "note" }, "Comparing. This may take a minute.") : null, this.problem ? h("p", { class: "error", role: "alert" }, isolate(this.problem)) : null)),
+      (this.answer?.blocks ?? []).map((block) => this.block(block)),
+      this.answer ? h("p", { class: "actions" }, h("button", { type: "button", id: "models-data", onclick: () => this.download(this.answer) }, "Download record")) : null,
+    );
+  }
+
+  block({ title, sentences, head, rows }) {
+    const link = (row) => h("button", { type: "button", class: "pick", onclick: () => this.open(Number(row)), "aria-label": `Open case ${row}` }, `#${row}`);
+    const cells = rows.map(([first, ...others]) => h("tr", null, h("th", { scope: "row" }, head[0] === "row" ? link(first) : isolate(first)), others.map((text) => h("td", null, isolate(text)))));
+    return card(title || "Decisions and explanations", sentences.map((text) => h("p", null, isolate(text))), rows.length ? table(title, head, cells) : null);
+  }
+
+  async find() {
+    this.stop();
+    const pending = new AbortController();
+    Object.assign(this, { pending, answer: null, problem: null });
+    this.show();
+    try {
+      const answer = await postJson("/compare", { by: this.by || null }, pending.signal);
+      if (pending === this.pending) this.answer = answer;
+    } catch (error) {
+      if (error.name === "AbortError" || pending !== this.pending) return;
+      if (error.status === 422) this.problem = error.message;
+      else this.onError(error);
+    }
+    this.pending = null;
+    this.show();
+  }
+}

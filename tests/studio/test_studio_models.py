@@ -1,0 +1,63 @@
+"""The comparison of two models over HTTP: that of the library."""
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline.explainer import Explainer
+from anchorline.render.comparisons import blocks
+from anchorline.result.comparison import Comparison
+from anchorline.spaces.table import Table
+from anchorline.studio.display import Previous
+from helpers.studio import client_of, cohort_explainer, cohort_table, live, loan_scores
+
+CHOICES = {"classes": ["declined", "approved"]}
+
+
+def stricter(frame):
+    score = 0.1 + (frame["income"].to_numpy() > 60) * 0.5 + (frame["owner"] == "yes").to_numpy() * 0.3
+    return np.column_stack([1 - score, score])
+
+
+@pytest.fixture(scope="module")
+def server():
+    frame, _ = cohort_table()
+    previous = Previous("last year", stricter, Table(frame), CHOICES)
+    with live(Explainer(loan_scores, Table(frame), **CHOICES), previous=previous) as running:
+        yield running
+
+
+def test_the_comparison_is_that_of_the_library(client):
+    frame, _ = cohort_table()
+    expected = al.compare(stricter, loan_scores, frame, n=40, groups=["owner"], **CHOICES)
+    answer = client.post("/compare", json={"n": 40, "by": "owner"}, timeout=120)
+    assert answer.status_code == 200, answer.text
+    found = Comparison.from_json(answer.json()["json"])
+    assert (found.decisions, found.parts, found.attributes) == (
+        expected.decisions,
+        expected.parts,
+        expected.attributes,
+    )
+    said = [(block["title"], block["sentences"], block["rows"]) for block in answer.json()["blocks"]]
+    assert said == [(b.title, list(b.sentences), [list(row) for row in b.rows]) for b in blocks(expected)]
+    assert client.get("/page/about").json()["previous"] == "last year"
+
+
+def test_what_cannot_be_compared_is_refused(client):
+    assert client.post("/compare", json={"by": "nothing"}).status_code == 422
+    assert client.post("/compare", json={"n": 5000}).status_code == 422
+    with live(cohort_explainer()) as server, client_of(server) as other:
+        answer = other.post("/compare", json={})
+        assert answer.status_code == 422
+        assert "--previous" in answer.json()["detail"]
+        assert other.get("/page/about").json()["previous"] is None
+
+
+def test_one_user_has_one_comparison_at_a_time(server, client):
+    server.studio.comparing.add("127.0.0.1")
+    try:
+        answer = client.post("/compare", json={"n": 41})
+        assert answer.status_code == 429
+        assert answer.headers["retry-after"]
+    finally:
+        server.studio.comparing.clear()
