@@ -187,9 +187,9 @@ def expected_answers(explainer: Explainer, bodies: Sequence[dict[str, Any]]) -> 
         keywords = {key: body[key] for key in body if key != "row"}
         if "target" in body:
             found: Any = explainer.changes(body["row"], queries=20_000, **keywords)
-            requests.append(("/changes", body, found.to_json()))
+            requests.append(("/v1/changes", body, found.to_json()))
         else:
-            requests.append(("/explain", body, explainer.explain(body["row"], **keywords).to_json()))
+            requests.append(("/v1/explain", body, explainer.explain(body["row"], **keywords).to_json()))
     return requests
 
 
@@ -209,14 +209,14 @@ async def start_bad_clients(port: int) -> list[asyncio.StreamWriter]:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         body = {"row": number, "seed": 7000 + number}
         if number % 3 == 0:
-            writer.write(request_bytes("/explain", body)[:-5])
+            writer.write(request_bytes("/v1/explain", body)[:-5])
         elif number % 3 == 1:
-            writer.write(request_bytes("/explain", body))
+            writer.write(request_bytes("/v1/explain", body))
             await writer.drain()
             writer.close()
             continue
         else:
-            writer.write(request_bytes("/rows?limit=200") * 20)
+            writer.write(request_bytes("/v1/rows?limit=200") * 20)
         connections.append(writer)
     return connections
 
@@ -242,14 +242,14 @@ def mixed_requests() -> list[Request]:
     for row in map(int, rng.integers(0, 20_000, ENDURANCE)):
         small = {"row": row, **SMALL}
         kinds: list[tuple[str, Any]] = [
-            ("/explain", small),
+            ("/v1/explain", small),
             ("/page/explain", small),
             ("/page/report", small),
-            ("/rule", {"row": row, "queries": 100, "k": 2}),
-            ("/what-if", small | {"edits": {"x1": 0.5}}),
-            ("/changes", {"row": row, **CHANGE}),
-            ("/overview", {"search": f"#{row}", "n_rows": 1, "k": 1, "sigma": 8.0}),
-            (f"/rows?search=x0>{row / 10_000}&offset={row}&limit=20", None),
+            ("/v1/rule", {"row": row, "queries": 100, "k": 2}),
+            ("/v1/what-if", small | {"edits": {"x1": 0.5}}),
+            ("/v1/changes", {"row": row, **CHANGE}),
+            ("/v1/overview", {"search": f"#{row}", "n_rows": 1, "k": 1, "sigma": 8.0}),
+            (f"/v1/rows?search=x0>{row / 10_000}&offset={row}&limit=20", None),
         ]
         requests.append((*kinds[int(rng.integers(len(kinds)))], None))
     return requests
@@ -287,14 +287,16 @@ def hostile_request(number: int, seed: int) -> tuple[str, Any]:
     """Return the most expensive legal request of one kind."""
     most = {"row": seed, "k": 20, "seed": seed}
     kinds: list[tuple[str, Any]] = [
-        ("/explain", most | {"queries": 20_000, "alternatives": 10, "sigma": 0.0}),
-        ("/changes", most | {"n": 10, "target": "+50"}),
-        ("/changes", most | {"n": 10, "target": "+50", "examples": "rows"}),
-        ("/overview", {"n_rows": 300, "k": 20, "sigma": 0.001 * (seed % 20)}),
-        ("/rule", most | {"queries": 20_000, "holds": 1.0, "sigma": 0.0}),
-        ("/explain", LARGE_BODY) if seed % 2 else ("/what-if", most | {"broken": ["x1"] * 4096, "edits": {}}),
-        (f"/rows?search=word{seed}+{seed}.5&sort=high&limit=200", None),
-        ("/rows?limit=200", None),
+        ("/v1/explain", most | {"queries": 20_000, "alternatives": 10, "sigma": 0.0}),
+        ("/v1/changes", most | {"n": 10, "target": "+50"}),
+        ("/v1/changes", most | {"n": 10, "target": "+50", "examples": "rows"}),
+        ("/v1/overview", {"n_rows": 300, "k": 20, "sigma": 0.001 * (seed % 20)}),
+        ("/v1/rule", most | {"queries": 20_000, "holds": 1.0, "sigma": 0.0}),
+        ("/v1/explain", LARGE_BODY)
+        if seed % 2
+        else ("/v1/what-if", most | {"broken": ["x1"] * 4096, "edits": {}}),
+        (f"/v1/rows?search=word{seed}+{seed}.5&sort=high&limit=200", None),
+        ("/v1/rows?limit=200", None),
     ]
     return kinds[number % len(kinds)]
 

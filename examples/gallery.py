@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 from skimage import data
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_wine
@@ -25,9 +25,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import anchorline as al
+from anchorline.samples import loans as applications
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.contents import Contents
 from anchorline.studio.demo import demo_explainer, demo_truth
+from anchorline.studio.display import Display, Previous
 from anchorline.studio.server import prepare
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "docs/gallery")
@@ -167,16 +169,73 @@ def screenshots(pages: dict[str, str]) -> None:
 
 
 @contextlib.contextmanager
-def studio(explainer: al.Explainer, name: str, max_queries: int, truth: Any = None) -> Iterator[str]:
+def studio(explainer: al.Explainer, name: str, max_queries: int, **options: Any) -> Iterator[str]:
     """Serve an explainer while the block runs; yield the link."""
     ready, limits = threading.Event(), StudioLimits(max_queries=max_queries)
-    server = prepare(explainer, on_ready=lambda link: ready.set(), name=name, port=0, limits=limits, truth=truth)
+    server = prepare(explainer, on_ready=lambda link: ready.set(), name=name, port=0, limits=limits, **options)
     thread = threading.Thread(target=server.run)
     thread.start()
     ready.wait()
     yield server.link
     server.stop()
     thread.join()
+
+
+def ask_about_the_whole_model(page: Page) -> None:
+    """Ask how an attribute acts, about groups, and about thresholds."""
+    page.select_option("#acting-of", "income")
+    page.select_option("#groups-by", "purpose")
+    page.click("#thresholds-find")
+    page.wait_for_selector("#acting svg")
+    page.wait_for_selector("#groups table")
+    page.wait_for_selector("#thresholds svg")
+
+
+def compare_models(page: Page) -> None:
+    """Compare the model with the one before."""
+    page.click("#models-find")
+    page.wait_for_selector("#models-data")
+
+
+def type_a_new_case(page: Page) -> None:
+    """Fill the form with a case, and type another income."""
+    page.wait_for_selector("#main:not([aria-busy]) .verdict:not(:empty)")
+    page.click("#new-open")
+    page.wait_for_selector("#new-answer .outcome")
+    page.fill("#new-1", "90000")
+    page.wait_for_selector("#new-answer b:has-text('approved')")
+    page.evaluate("scrollTo(0, 0)")
+
+
+STEPS = {
+    "whole": ("&view=all", ask_about_the_whole_model, "#whole"),
+    "models": ("&view=models", compare_models, None),
+    "new": ("", type_a_new_case, None),
+}
+
+
+def team_screenshots() -> None:
+    """Save what a team asks about new cases, the whole model and the model before: light, dark and on a phone."""
+    frame, decision = applications(300, seed=9)
+    explainer, before = demo_explainer(), demo_explainer(1000)
+    options = {
+        "cases": frame,
+        "truth": ("decision", decision),
+        "previous": Previous("loans of last year", before.model, explainer.space),
+        "display": Display(names={"employed_years": "years in this job"}, units={"income": "USD", "debt": "USD"}),
+    }
+    views = {"": (1280, "light"), "-dark": (1280, "dark"), "-phone": (390, "light")}
+    with sync_playwright() as playwright, studio(explainer, "loan-decisions", 20_000, **options) as link:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for name, (query, ask, part) in STEPS.items():
+            for view, (width, scheme) in views.items():
+                page = browser.new_page(viewport={"width": width, "height": 960}, color_scheme=scheme)
+                page.set_default_timeout(300_000)  # a comparison takes its time
+                page.goto(f"{link}&case=1{query}")
+                ask(page)
+                shown = page if part is None else page.locator(part)
+                shown.screenshot(path=FOLDER / f"studio-{name}{view}.png")
+        browser.close()
 
 
 def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
@@ -193,7 +252,7 @@ def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for explainer, name, max_queries, views in pages:
             truth = demo_truth() if views is demo else None
-            with studio(explainer, name, max_queries, truth) as link:
+            with studio(explainer, name, max_queries, truth=truth) as link:
                 for view, (size, scheme) in views.items():
                     page = browser.new_page(viewport=size, color_scheme=scheme)
                     page.set_default_timeout(120_000)  # images take their time
@@ -232,6 +291,7 @@ def main() -> None:
         }
     )
     studio_screenshots(text, image)
+    team_screenshots()
     for path in sorted(FOLDER.glob("*.png")):
         Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
         print(f"{path.stat().st_size / 1000:6.0f} kB  {path}")

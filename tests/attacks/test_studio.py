@@ -56,15 +56,15 @@ def forged_changes(model):
 
 
 ROUTES = {
-    "changes": ("/changes", lambda model: SLOWEST),
-    "changes of rows": ("/changes", lambda model: SLOWEST | {"examples": "rows"}),
+    "changes": ("/v1/changes", lambda model: SLOWEST),
+    "changes of rows": ("/v1/changes", lambda model: SLOWEST | {"examples": "rows"}),
     "page changes": ("/page/changes", lambda model: SLOWEST),
-    "explain": ("/explain", lambda model: EXPLAIN),
-    "what-if": ("/what-if", lambda model: EXPLAIN | {"edits": {"c0": 1.0}}),
+    "explain": ("/v1/explain", lambda model: EXPLAIN),
+    "what-if": ("/v1/what-if", lambda model: EXPLAIN | {"edits": {"c0": 1.0}}),
     "report": ("/page/report", lambda model: EXPLAIN),
-    "verify": ("/verify", lambda model: {"explanation": forged_changes(model)}),
-    "overview": ("/overview", lambda model: COHORT),
-    "overview table": ("/overview/table", lambda model: COHORT),
+    "verify": ("/v1/verify", lambda model: {"explanation": forged_changes(model)}),
+    "overview": ("/v1/overview", lambda model: COHORT),
+    "overview table": ("/v1/overview/table", lambda model: COHORT),
 }
 
 
@@ -154,7 +154,7 @@ def test_2_errors_are_logged_with_traceback_time_and_request_id(monkeypatch, sta
     ):
         model.fails = True
         monkeypatch.setattr(server.studio.service, "rows", broken)
-        ask = (client.get, "/rows") if status == 500 else (client.post, "/explain")
+        ask = (client.get, "/v1/rows") if status == 500 else (client.post, "/v1/explain")
         body = {} if status == 500 else {"json": {"row": 1}}
         answer = ask[0](ask[1], headers={"X-Request-ID": "mine-1"}, **body)
         assert (answer.status_code, answer.json()["request_id"]) == (status, "mine-1")
@@ -216,7 +216,7 @@ def process(folder, *options):
 def test_2_the_log_of_the_command_is_json_lines(tmp_path):
     with process(tmp_path, "--log-format", "json") as (_, client, flag, log):
         flag.write_text("fails")
-        answer = client.post("/explain", json={"row": 1})
+        answer = client.post("/v1/explain", json={"row": 1})
         assert answer.status_code == 502
         assert becomes_true(lambda: answer.json()["request_id"] in log.read_text())
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -259,16 +259,16 @@ def test_3_a_server_whose_workers_are_stuck_is_not_ready(impatient):
         try:
             for row in (1, 2):
                 with pytest.raises(httpx.ReadTimeout):
-                    client.post("/explain", json={"row": row}, timeout=0.5)
+                    client.post("/v1/explain", json={"row": row}, timeout=0.5)
             assert becomes_true(lambda: "2 of 2 workers are stuck" in readiness_of(server)[1], 10)
             answer = client.post(
-                "/explain", json={"row": 3}, timeout=10
+                "/v1/explain", json={"row": 3}, timeout=10
             )  # nobody waits for threads that never end
             assert (answer.status_code, answer.json()["detail"][:25]) == (503, "The model does not answer")
         finally:
             model.goes_on.set()
         assert becomes_true(lambda: readiness_of(server) == (200, ""), 10)
-        assert client.post("/explain", json={"row": 3}, timeout=30).status_code == 200
+        assert client.post("/v1/explain", json={"row": 3}, timeout=30).status_code == 200
 
 
 # 4. The token is printed only if the server made it, and only to a terminal.
@@ -321,7 +321,7 @@ def ask_all(server, bodies):
 
     def ask(body):
         start = time.monotonic()
-        return client.post("/explain", json=body), time.monotonic() - start
+        return client.post("/v1/explain", json=body), time.monotonic() - start
 
     options = httpx.Limits(max_connections=len(bodies))
     pool = concurrent.futures.ThreadPoolExecutor(len(bodies))
@@ -357,7 +357,7 @@ def test_6_one_user_cannot_take_all_summaries(monkeypatch):
     with live(slow_explainer(SlowModel(0.1)), proxy=proxy) as server, client_of(server, timeout=60) as client:
 
         def ask(user, k):
-            return client.post("/overview", json={"n_rows": 50, "k": k}, headers={"X-User": user})
+            return client.post("/v1/overview", json={"n_rows": 50, "k": k}, headers={"X-User": user})
 
         assert [ask("mallory", k).status_code for k in (1, 2, 3, 4)] == [200] * 4
         refused = ask("mallory", 5)
@@ -372,7 +372,7 @@ def test_6_a_full_audit_disk_is_named_and_nothing_is_answered_unseen(tmp_path):
     """A line that did not fit leaves nothing behind, and writing goes on once there is room."""
     full = live(slow_explainer(SlowModel(0)), audit_log=pathlib.Path("/dev/full"))
     with full as server, logged(as_json=True) as log, client_of(server, timeout=30) as client:
-        answer = client.post("/explain", json={"row": 1, "queries": 100})
+        answer = client.post("/v1/explain", json={"row": 1, "queries": 100})
         assert (answer.status_code, answer.json()["detail"][:31]) == (503, "The audit log cannot be written")
         assert readiness_of(server) == (503, "The audit log cannot be written.")
         line = json.loads(log.getvalue().splitlines()[0])
@@ -383,7 +383,7 @@ def test_6_a_full_audit_disk_is_named_and_nothing_is_answered_unseen(tmp_path):
             server.studio.audit._file.close()
             server.studio.audit._file = file
             assert readiness_of(server) == (200, "")
-            assert client.post("/explain", json={"row": 1, "queries": 100}).status_code == 200
+            assert client.post("/v1/explain", json={"row": 1, "queries": 100}).status_code == 200
     lines = (tmp_path / "log").read_text().splitlines()
     assert [json.loads(line)["outcome"] for line in lines] == ["resumed", "answered"]
 
@@ -460,10 +460,10 @@ def test_6_the_nginx_example_works_on_any_port(tmp_path):
             base = f"https://127.0.0.1:{port}/loans"
             with httpx.Client(verify=False, auth=("ann", "her password"), timeout=30) as client:
                 assert client.get(f"{base}/", headers={"Host": authority}).status_code == 200
-                answer = client.post(f"{base}/explain", headers=headers, json={"row": 1, "queries": 100})
+                answer = client.post(f"{base}/v1/explain", headers=headers, json={"row": 1, "queries": 100})
                 assert answer.status_code == 200, answer.text
                 other = headers | {"Origin": f"https://{host}:{port + 1}"}
-                assert client.post(f"{base}/explain", headers=other, json={"row": 1}).status_code == 403
+                assert client.post(f"{base}/v1/explain", headers=other, json={"row": 1}).status_code == 403
             assert httpx.get(f"{base}/", headers={"Host": authority}, verify=False).status_code == 401
         finally:
             nginx.terminate()
@@ -477,7 +477,7 @@ def test_6_a_signal_ends_a_server_with_stuck_jobs_in_five_seconds(tmp_path):
     with process(tmp_path) as (server, client, flag, _):
         flag.write_text("hangs")
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
-            asked = [pool.submit(client.post, "/explain", json={"row": row}) for row in range(6)]
+            asked = [pool.submit(client.post, "/v1/explain", json={"row": row}) for row in range(6)]
             address = ("127.0.0.1", client.base_url.port)
             with socket.create_connection(address) as half:
                 half.sendall(b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ntok")
@@ -536,10 +536,10 @@ def test_7_whoever_verifies_is_seen_with_the_case(tmp_path):
         live(slow_explainer(SlowModel(0)), audit_log=tmp_path / "log") as server,
         client_of(server, timeout=60) as client,
     ):
-        made = client.post("/explain", json={"row": 1, "queries": 100}).json()
+        made = client.post("/v1/explain", json={"row": 1, "queries": 100}).json()
         for instance in ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]):
             forged = resealed(made | {"instance": instance, "prediction": made["base"]})
-            assert client.post("/verify", json={"explanation": forged}).status_code == 200
+            assert client.post("/v1/verify", json={"explanation": forged}).status_code == 200
     cases = [json.loads(line)["case"] for line in (tmp_path / "log").read_text().splitlines()]
     assert cases[0] == 1
     assert all(str(case).startswith("sha256:") for case in cases[1:])
@@ -550,6 +550,6 @@ def test_7_whoever_verifies_is_seen_with_the_case(tmp_path):
 def test_7_an_infinite_target_is_refused(target):
     """It was searched for; then the answer could not be written, so that the client saw an internal error."""
     with live(slow_explainer(SlowModel(0))) as server, client_of(server, timeout=30) as client:
-        answer = client.post("/changes", json={"row": 1, "target": target, "k": 1, "n": 1})
+        answer = client.post("/v1/changes", json={"row": 1, "target": target, "k": 1, "n": 1})
         assert answer.status_code == 422
         assert "target" in answer.json()["detail"]

@@ -132,7 +132,7 @@ def test_a_refused_value_is_named_beside_its_field_and_stays_typed(opened):
     page.wait_for_selector("#what-if .outcome:has-text('The decision')")
     problem = {"status": 422, "detail": "income is 81, which is impossible."}
     page.route(
-        "**/what-if",
+        "**/v1/what-if",
         lambda route: (
             route.fulfill(status=422, json=problem)
             if '"income":81}' in route.request.post_data
@@ -448,3 +448,19 @@ def test_a_server_that_went_away_is_told(opened, explainer):
     page.wait_for_selector("#error:not([hidden])")
     assert "does not answer" in page.locator("#error").inner_text()
     page.context.close()
+
+
+FIRST_SCREEN = """() => [...document.querySelectorAll("p, li, h1, h2, th, td, dt, dd, label, summary, button")]
+  .filter((each) => each.checkVisibility() && each.getBoundingClientRect().top < innerHeight)
+  .map((each) => each.innerText)"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_first_screen_of_a_case_has_short_sentences_for_everybody(opened, width):
+    for case in (0, 1, 4):
+        page = opened(f"case={case}", width)
+        ready(page)
+        for text in page.evaluate(FIRST_SCREEN):
+            assert not re.search(r"explainer|Table\(|=\[|\bal\.|Type: |pip install|--[a-z]", text), text
+            for sentence in re.split(r"(?<=[.:?!])\s|\n", text):
+                assert len(sentence.split()) <= 25, sentence

@@ -26,7 +26,7 @@ def test_the_answer_to_a_new_case_follows_as_one_types(opened, server, explainer
     assert page.input_value("#new-0") == str(own["age"])
     with client_of(server) as client:
         for income in (9_000, 140_000):
-            expected = client.post("/answer", json={"row": own | {"income": income}}).json()["answer"]
+            expected = client.post("/v1/answer", json={"row": own | {"income": income}}).json()["answer"]
 
             page.fill("#new-1", str(income))  # the field keeps the focus
             page.wait_for_selector(f"#new-answer .outcome bdi:text-is('{expected}')")

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "verify": BELOW | {"changes", "explainer", "rules"},
     "batch": BELOW | {"changes", "explainer", "io", "rules"},
     "compat": BELOW | {"explainer", "render"},
-    "studio": BELOW | {"changes", "explainer", "io", "render", "samples", "verify"},
+    "studio": BELOW | {"changes", "compare", "explainer", "io", "render", "rules", "samples", "verify"},
 }
 # What a method may import when it is called, because a room above carries it out: ``e.plot()`` draws in render.
 LATER = {

@@ -22,6 +22,7 @@ from anchorline.render.statements import details_of, rule_details_of, rule_state
 from anchorline.result.rule import Rule
 from anchorline.samples import loans
 from anchorline.spaces.table import Table
+from anchorline.studio import answers
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
@@ -46,19 +47,19 @@ def server(explainer):
 def test_an_explanation_is_the_librarys_byte_for_byte(client, explainer):
     expected = explainer.explain(3, k=3, sigma=1.5, seed=7, alternatives=2).to_json().encode()
     body = {"row": 3, "k": 3, "sigma": 1.5, "seed": 7, "alternatives": 2}
-    first, second = client.post("/explain", json=body), client.post("/explain", json=body)
+    first, second = client.post("/v1/explain", json=body), client.post("/v1/explain", json=body)
     assert first.content == second.content == expected
     assert first.headers["content-type"] == "application/json"
     row = dict(zip(explainer.space.names, explainer.space.at(3).instance, strict=True))
-    assert client.post("/explain", json=body | {"row": row}).content == expected
-    assert client.post("/explain", json={"row": 3, **QUICK}).text == explainer.explain(3, **QUICK).to_json()
+    assert client.post("/v1/explain", json=body | {"row": row}).content == expected
+    assert client.post("/v1/explain", json={"row": 3, **QUICK}).text == explainer.explain(3, **QUICK).to_json()
 
 
 def test_a_class_can_be_chosen(client, explainer):
     for label in ("approved", "declined"):
         other = Explainer(explainer.model, explainer.space, output=label)
-        assert client.post("/explain", json={"row": 3, "output": label}).text == other.explain(3).to_json()
-    assert client.post("/explain", json={"row": 3, "output": "maybe"}).status_code == 422
+        assert client.post("/v1/explain", json={"row": 3, "output": label}).text == other.explain(3).to_json()
+    assert client.post("/v1/explain", json={"row": 3, "output": "maybe"}).status_code == 422
 
 
 def test_the_page_is_told_the_statements_and_numbers_that_add_up(client, explainer):
@@ -115,45 +116,49 @@ def test_the_class_of_a_view_can_be_asked_for(frame):
 
 
 def test_an_explanation_is_verified_as_text_and_as_object(client):
-    text = client.post("/explain", json={"row": 3}).text
+    text = client.post("/v1/explain", json={"row": 3}).text
     for form in (text, json.loads(text)):
-        assert client.post("/verify", json={"explanation": form}).json()["outcome"] == "holds"
-    forged = client.post("/verify", json={"explanation": text.replace('"k":4', '"k":3')}).json()
+        assert client.post("/v1/verify", json={"explanation": form}).json()["outcome"] == "holds"
+    forged = client.post("/v1/verify", json={"explanation": text.replace('"k":4', '"k":3')}).json()
     assert not forged["holds"]
-    assert client.post("/verify", json={"explanation": {}}).json()["outcome"] == "cannot tell"
+    assert client.post("/v1/verify", json={"explanation": {}}).json()["outcome"] == "cannot tell"
 
 
 def test_rows_are_found_paged_and_sorted(client, explainer):
     frame, _ = loans(400)  # in the order in which the table was given
-    whole = client.get("/rows", params={"limit": 200}).json()
+    whole = client.get("/v1/rows", params={"limit": 200}).json()
     assert (whole["total"], whole["found"], len(whole["rows"])) == (400, 400, 200)
     assert whole["columns"] == list(frame.columns)
     assert [row["position"] for row in whole["rows"]] == list(range(200))
     assert whole["rows"][7]["values"][:3] == [frame["age"][7], frame["income"][7], frame["debt"][7]]
-    answers = explainer.model.predict(frame)
-    assert [row["answer"] for row in whole["rows"]] == answers[:200].tolist()
-    matches = client.get("/rows", params={"search": "DECLINED purpose=car", "limit": 200, "sort": "high"}).json()
-    expected = (answers == "declined") & (frame["purpose"] == "car")
+    decided = explainer.model.predict(frame)
+    assert [row["answer"] for row in whole["rows"]] == decided[:200].tolist()
+    matches = client.get(
+        "/v1/rows", params={"search": "DECLINED purpose=car", "limit": 200, "sort": "high"}
+    ).json()
+    expected = (decided == "declined") & (frame["purpose"] == "car")
     assert matches["found"] == expected.sum() > 10
     values = [row["value"] for row in matches["rows"]]
     assert values == sorted(values, reverse=True)
-    part = client.get("/rows", params={"search": "declined purpose=car", "offset": 3, "limit": 2, "sort": "high"})
+    part = client.get(
+        "/v1/rows", params={"search": "declined purpose=car", "offset": 3, "limit": 2, "sort": "high"}
+    )
     assert part.json()["rows"] == matches["rows"][3:5]
-    assert client.get("/rows", params={"search": "#17"}).json()["rows"][0]["position"] == 17
-    assert client.get("/rows", params={"search": "#400"}).json()["found"] == 0
-    assert client.get("/rows", params={"search": "no such words"}).json()["rows"] == []
+    assert client.get("/v1/rows", params={"search": "#17"}).json()["rows"][0]["position"] == 17
+    assert client.get("/v1/rows", params={"search": "#400"}).json()["found"] == 0
+    assert client.get("/v1/rows", params={"search": "no such words"}).json()["rows"] == []
 
 
 def test_what_if_asks_the_model_and_the_sum(client, explainer):
     e = explainer.explain(3)
-    same = client.post("/what-if", json={"row": 3}).json()
+    same = client.post("/v1/what-if", json={"row": 3}).json()
     assert not any(same["is_broken"])
     assert same["prediction"] == same["expected"] == same["original"] == e.prediction
     row = dict(zip(explainer.space.names, e.instance, strict=True))
     for other in range(20, 30):
         changed = dict(zip(explainer.space.names, explainer.space.at(other).instance, strict=True))
         edits = {name: changed[name] for name in ("income", "debt", "owner", "purpose")}
-        received = client.post("/what-if", json={"row": 3, "edits": edits}).json()
+        received = client.post("/v1/what-if", json={"row": 3, "edits": edits}).json()
         columns = explainer.space.at(row | edits).columns
         broken = [not explainer.space.is_true(fact, columns)[0] for fact in e.facts]
         assert received["is_broken"] == broken
@@ -163,32 +168,32 @@ def test_what_if_asks_the_model_and_the_sum(client, explainer):
         assert received["prediction"] == answer
         assert received["decision_stays"] == (answer > 0.5) == (received["answer"] == e.output.name)
     for edits in ({"nothing": 1}, {"age": "old"}, {"applied": "soon"}):
-        assert client.post("/what-if", json={"row": 3, "edits": edits}).status_code == 422
-    assert client.post("/what-if", json={"row": 3, "broken": ["income"]}).status_code == 422
+        assert client.post("/v1/what-if", json={"row": 3, "edits": edits}).status_code == 422
+    assert client.post("/v1/what-if", json={"row": 3, "broken": ["income"]}).status_code == 422
 
 
 def test_changes_are_those_of_the_library_and_bounded(client, explainer):
-    found = Changes.from_json(client.post("/changes", json={"row": 3, "n": 2}).text)
+    found = Changes.from_json(client.post("/v1/changes", json={"row": 3, "n": 2}).text)
     assert found == explainer.changes(3, n=2, queries=20_000)
     assert found.n_queries <= 20_000
     view = client.post("/page/changes", json={"row": 3, "n": 2}).json()
     assert [option["edits"] for option in view["options"]] == [option.values for option in found]
     shown = [view["headline"], *(option["text"] for option in view["options"]), *view["notes"]]
     assert [line for line in shown if line] == [line.strip() for line in str(found).split("\n")]
-    edited = client.post("/what-if", json={"row": 3, "edits": view["options"][0]["edits"]}).json()
+    edited = client.post("/v1/what-if", json={"row": 3, "edits": view["options"][0]["edits"]}).json()
     assert edited["decision_stays"] is False
     fixed = view["options"][0]["names"]
     other = client.post("/page/changes", json={"row": 3, "fixed": fixed}).json()
     assert all(not {*option["names"]} & {*fixed} for option in other["options"])
     for wrong in ({"target": "nonsense"}, {"fixed": ["nothing"]}, {"n": 11}, {"queries": 10**9}):
-        assert client.post("/changes", json={"row": 3, **wrong}).status_code == 422
+        assert client.post("/v1/changes", json={"row": 3, **wrong}).status_code == 422
 
 
 def test_rules_are_those_of_the_library_and_bounded(client, explainer):
     body = {"row": 3, "holds": 0.9, "k": 3, "sigma": 1.5, "seed": 2}
-    found = Rule.from_json(client.post("/rule", json=body).text)
+    found = Rule.from_json(client.post("/v1/rule", json=body).text)
     assert found == explainer.rule(3, holds=0.9, k=3, sigma=1.5, seed=2)
-    assert Rule.from_json(client.post("/rule", json={"row": 3, "queries": 400}).text).queries.total <= 400
+    assert Rule.from_json(client.post("/v1/rule", json={"row": 3, "queries": 400}).text).queries.total <= 400
     view = client.post("/page/rule", json=body).json()
     head, *rest = rule_statements_of(found)
     assert view["verdict"] == {"code": found.verdict.value, "text": head.text}
@@ -206,17 +211,17 @@ def test_rules_are_those_of_the_library_and_bounded(client, explainer):
         {"output": "no class"},
         {"row": -1},
     ):
-        assert client.post("/rule", json={"row": 3, **each}).status_code == 422
-    refused = client.post("/rule", json={"row": 3, "within": 2.0})  # decisions have no tolerance
+        assert client.post("/v1/rule", json={"row": 3, **each}).status_code == 422
+    refused = client.post("/v1/rule", json={"row": 3, "within": 2.0})  # decisions have no tolerance
     assert refused.status_code == 422
     assert "within is 2.0" in refused.json()["detail"]
 
 
 def test_a_rule_is_verified_within_the_limits(client):
-    text = client.post("/rule", json={"row": 3}).text
-    assert client.post("/verify", json={"explanation": text}).json()["outcome"] == "holds"
+    text = client.post("/v1/rule", json={"row": 3}).text
+    assert client.post("/v1/verify", json={"explanation": text}).json()["outcome"] == "holds"
     dear = resealed(json.loads(text) | {"settings": json.loads(text)["settings"] | {"k": 21}})
-    refused = client.post("/verify", json={"explanation": dear})
+    refused = client.post("/v1/verify", json={"explanation": dear})
     assert refused.status_code == 422
     assert "exceeds the limits of this server (k)" in refused.json()["detail"]
 
@@ -321,28 +326,28 @@ def test_a_report_is_one_page(client, explainer):
 def test_health_and_metrics(client, server):
     assert httpx.get(f"{server.base}/health").json() == {"status": "ok"}
     assert client.get("/health").json()["rows"] == 400
-    assert client.post("/explain", json={"row": 3, **QUICK}).status_code == 200  # to have one to count
+    assert client.post("/v1/explain", json={"row": 3, **QUICK}).status_code == 200  # to have one to count
     text = client.get("/metrics").text
-    assert re.search(r'anchorline_requests_total\{method="POST",route="/explain",status="200"\} \d+', text)
+    assert re.search(r'anchorline_requests_total\{method="POST",route="/v1/explain",status="200"\} \d+', text)
     assert re.search(r"anchorline_model_rows_total \d+", text)
     assert re.search(r"process_resident_memory_bytes \d+", text)
-    buckets = [float(n) for n in re.findall(r'_bucket\{le="[^"]+",route="/explain"\} (\S+)', text)]
+    buckets = [float(n) for n in re.findall(r'_bucket\{le="[^"]+",route="/v1/explain"\} (\S+)', text)]
     assert len(buckets) == 14
     assert buckets == sorted(buckets)
 
 
 def test_errors_are_problems_with_the_requests_id(client, caplog):
     with caplog.at_level(logging.INFO, logger="anchorline.studio"):
-        got = client.post("/explain", json={"row": 5000}, headers={"X-Request-ID": "mine-42"})
+        got = client.post("/v1/explain", json={"row": 5000}, headers={"X-Request-ID": "mine-42"})
         assert becomes_true(lambda: any("id=mine-42" in record.getMessage() for record in caplog.records))
     assert (got.status_code, got.headers["content-type"]) == (404, "application/problem+json")
     assert got.json()["detail"] == "No case has the number 5000; the numbers are 0 to 399."
     assert got.json()["request_id"] == got.headers["x-request-id"] == "mine-42"
-    invalid = client.post("/explain", json={"row": 1, "k": 0}).json()
+    invalid = client.post("/v1/explain", json={"row": 1, "k": 0}).json()
     assert invalid["errors"][0]["where"] == ["body", "k"]
     assert client.get("/nowhere").json()["status"] == 404
-    assert client.get("/explain").json()["status"] == 405
-    assert client.post("/explain", json={"row": 1, "queries": 20_001}).status_code == 422
+    assert client.get("/v1/explain").json()["status"] == 405
+    assert client.post("/v1/explain", json={"row": 1, "queries": 20_001}).status_code == 422
 
 
 def test_the_schema_has_examples_and_no_outside_reference(client):
@@ -370,9 +375,9 @@ def test_numbers_and_labels_are_shown_too(kind):
         view = client.post("/page/explain", json={"row": 1}).json()
         assert view["is_number"] == (kind == "number")
         assert bool(view["meters"]) == (kind == "label")
-        received = client.post("/what-if", json={"row": 1, "edits": {"a": 5.0}}).json()
+        received = client.post("/v1/what-if", json={"row": 1, "edits": {"a": 5.0}}).json()
         assert received["decision_stays"] is None if kind == "number" else received["prediction"] in (0, 1)
-        assert client.get("/rows?sort=high&limit=3").status_code == 200
+        assert client.get("/v1/rows?sort=high&limit=3").status_code == 200
 
 
 def test_a_server_of_few_queries_asks_no_more():
@@ -394,10 +399,69 @@ def test_texts_in_csv_are_not_computed():
     frame = pd.DataFrame({"=1+1": np.arange(40.0) % 7, "b": np.arange(40.0)})
     explainer = Explainer(lambda rows: np.asarray(rows.iloc[:, 0] > 3, dtype=float), Table(frame), output="@sum")
     with live(explainer) as server, client_of(server, timeout=30) as client:
-        text = client.post("/overview/table", json={"n_rows": 3}).text
+        text = client.post("/v1/overview/table", json={"n_rows": 3}).text
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 3
     for row in rows:
         assert row["output"] == "'@sum"
         assert row["facts"].startswith("'=1+1 ")
         float(row["prediction"])
+
+
+def test_operations_have_short_names_and_answers_have_types(client):
+    document = client.get("/openapi.json").json()
+    operations = {}
+    for path, methods in document["paths"].items():
+        operations |= {operation["operationId"]: (path, operation) for operation in methods.values()}
+    assert len(operations) == sum(map(len, document["paths"].values()))
+    assert {"explain", "what_if", "rows", "page_explain", "health"} <= {*operations}
+    assert all(re.fullmatch("[a-z_]+", name) for name in operations)
+    typed = {name for name, (path, _) in operations.items() if path.startswith("/v1/")}
+    for name in typed - {"overview_table"}:
+        schema = operations[name][1]["responses"]["200"]["content"]["application/json"]["schema"]
+        assert schema["$ref"].startswith("#/components/schemas/")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "answer"),
+    [
+        ("explain", {"row": 3}, answers.ExplanationAnswer),
+        ("rule", {"row": 3}, answers.RuleAnswer),
+        ("changes", {"row": 3}, answers.ChangesAnswer),
+        ("what-if", {"row": 3, "edits": {"age": 30}}, answers.WhatIfAnswer),
+        ("answer", {"row": 3}, answers.ModelAnswer),
+        ("rows", None, answers.RowsAnswer),
+        ("overview", {"n_rows": 3, "k": 2}, answers.OverviewAnswer),
+        ("whole/rules", {"n_rows": 2}, answers.CoveringAnswer),
+        ("whole/acting", {"attribute": "age"}, answers.ActingAnswer),
+        ("whole/groups", {"attribute": "age"}, answers.GroupsAnswer),
+    ],
+)
+def test_answers_are_what_the_description_says(client, path, body, answer):
+    got = client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body)
+    answer.model_validate_json(got.content)  # which allows no other members
+
+
+def test_problems_have_stable_types(client):
+    for path, body, kind in (
+        ("/v1/explain", {"row": 5000}, "not-found"),
+        ("/v1/explain", {"row": 1, "k": 0}, "invalid"),
+        ("/nowhere", {}, "not-found"),
+        ("/v1/rows", {}, "method"),
+        ("/v1/reasons", {"row": 1}, "no-codes"),
+    ):
+        assert client.post(path, json=body).json()["type"] == f"urn:anchorline:{kind}"
+
+
+def test_the_list_of_explanations_is_a_parquet_file_too(client):
+    body = {"n_rows": 4, "k": 2}
+    for _ in range(50):
+        if client.post("/v1/overview", json=body).json()["is_done"]:
+            break
+    got = client.post("/v1/overview/table", json=body | {"format": "parquet"})
+    assert got.headers["content-disposition"] == 'attachment; filename="explanations.parquet"'
+    frame = pd.read_parquet(io.BytesIO(got.content))
+    text = pd.read_csv(io.StringIO(client.post("/v1/overview/table", json=body).text))
+    assert len(frame) == 4
+    assert frame.columns.tolist() == text.columns.tolist()
+    assert frame["prediction"].tolist() == text["prediction"].tolist()

@@ -47,10 +47,10 @@ def server():
 def test_expensive_requests_stop_nobody(server, client):
     """Each worker has an expensive request, and still others are answered in time."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        expensive = [pool.submit(client.post, "/explain", json={"row": row, **EXPENSIVE}) for row in (0, 1)]
+        expensive = [pool.submit(client.post, "/v1/explain", json={"row": row, **EXPENSIVE}) for row in (0, 1)]
         start = time.perf_counter()
         for row in range(2, 6):
-            assert client.post("/explain", json={"row": row, "queries": 500, "k": 2}).status_code == 200
+            assert client.post("/v1/explain", json={"row": row, "queries": 500, "k": 2}).status_code == 200
         assert time.perf_counter() - start < TIMEOUT
         assert {one.result().status_code for one in expensive} <= {200, 503}
     assert becomes_true(lambda: server.studio.jobs.n_running == 0)
@@ -66,14 +66,14 @@ def test_searches_of_a_wide_table_stop_nobody(server):
                 if stop.is_set():
                     return
                 words = "+".join(f"word{number}{i}" for i in range(8))
-                assert hostile.get(f"/rows?search={words}&sort=high&limit=200").status_code == 200
+                assert hostile.get(f"/v1/rows?search={words}&sort=high&limit=200").status_code == 200
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool, client_of(server, timeout=30) as honest:
         searches = [pool.submit(search) for _ in range(2)]
         start = time.perf_counter()
         for row in range(10, 13):
             body = {"row": row, "queries": 200, "k": 2}
-            assert honest.post("/explain", json=body).status_code == 200
+            assert honest.post("/v1/explain", json=body).status_code == 200
         stop.set()
         assert time.perf_counter() - start < TIMEOUT
         for one in searches:
@@ -82,7 +82,7 @@ def test_searches_of_a_wide_table_stop_nobody(server):
 
 def test_the_work_stops_when_the_client_leaves(server, client):
     with pytest.raises(Exception, match="timed out"):
-        client.post("/explain", json={"row": 7, "sigma": 0, **EXPENSIVE}, timeout=0.2)
+        client.post("/v1/explain", json={"row": 7, "sigma": 0, **EXPENSIVE}, timeout=0.2)
     assert becomes_true(lambda: server.studio.jobs.n_running == 0, seconds=2.0)
 
 

@@ -38,29 +38,29 @@ def test_a_case_is_explained_against_the_training_table(client, explainer, new):
     for position in (0, 7, 59):
         row = new.drop(columns="decision").iloc[position].to_dict()
         expected = explainer.explain(row, **QUICK).to_json()
-        assert client.post("/explain", json={"row": position, **QUICK}).text == expected
+        assert client.post("/v1/explain", json={"row": position, **QUICK}).text == expected
     assert (
-        client.post("/rule", json={"row": 7}).text
+        client.post("/v1/rule", json={"row": 7}).text
         == explainer.rule(new.drop(columns="decision").iloc[7]).to_json()
     )
 
 
 def test_cases_are_listed_searched_and_sorted_with_their_own_answers_and_outcomes(client, explainer, new):
-    page = client.get("/rows", params={"limit": 200}).json()
+    page = client.get("/v1/rows", params={"limit": 200}).json()
     assert (page["total"], page["columns"]) == (60, list(explainer.space.names))
     answers = explainer.model.predict(new.drop(columns="decision"))
     assert [row["answer"] for row in page["rows"]] == answers.tolist()
     assert [row["truth"] for row in page["rows"]] == new["decision"].tolist()
-    found = client.get("/rows", params={"search": "income>40000 purpose=car", "limit": 200}).json()["rows"]
+    found = client.get("/v1/rows", params={"search": "income>40000 purpose=car", "limit": 200}).json()["rows"]
     expected = np.flatnonzero((new["income"] > 40_000) & (new["purpose"] == "car"))
     assert [row["position"] for row in found] == expected.tolist()
-    wrong = client.get("/rows", params={"search": "wrong decisions", "limit": 200}).json()
+    wrong = client.get("/v1/rows", params={"search": "wrong decisions", "limit": 200}).json()
     assert [row["position"] for row in wrong["rows"]] == np.flatnonzero(answers != new["decision"]).tolist()
 
 
 def test_how_often_decisions_are_right_is_counted_on_the_cases(client, explainer, new):
     for _ in range(100):
-        answer = client.post("/overview", json={"n_rows": 5, "k": 2}).json()
+        answer = client.post("/v1/overview", json={"n_rows": 5, "k": 2}).json()
         if answer["is_done"]:
             break
     agree = (explainer.model.predict(new.drop(columns="decision")) == new["decision"]).mean()
@@ -70,7 +70,7 @@ def test_how_often_decisions_are_right_is_counted_on_the_cases(client, explainer
 
 
 def test_a_number_that_no_case_has_is_not_found(client):
-    for path in ("/explain", "/rule", "/what-if", "/changes", "/page/explain"):
+    for path in ("/v1/explain", "/v1/rule", "/v1/what-if", "/v1/changes", "/page/explain"):
         answer = client.post(path, json={"row": 60})
         assert answer.status_code == 404
         assert answer.json()["detail"] == "No case has the number 60; the numbers are 0 to 59."
@@ -107,17 +107,17 @@ def test_cases_that_do_not_fit_are_refused():
 def test_training_rows_are_said_to_be_training_rows():
     with live(cohort_explainer()) as server, client_of(server) as client:
         assert client.get("/page/about").json()["are_training"]
-        assert client.post("/explain", json={"row": 120}).status_code == 404
+        assert client.post("/v1/explain", json={"row": 120}).status_code == 404
 
 
 def test_the_model_alone_answers_a_row(client, explainer, new):
     row = new.drop(columns="decision").iloc[5]
-    answer = client.post("/answer", json={"row": 5}).json()
+    answer = client.post("/v1/answer", json={"row": 5}).json()
     scores = explainer.model.predict_proba(row.to_frame().T.infer_objects())[0]
     assert answer["answer"] == explainer.model.classes_[scores.argmax()]
     assert answer["value"] == pytest.approx(scores.max())
     assert answer["row"]["income"] == row["income"]
-    unseen = client.post("/answer", json={"row": answer["row"] | {"age": 200}}).json()["unseen"]
+    unseen = client.post("/v1/answer", json={"row": answer["row"] | {"age": 200}}).json()["unseen"]
     assert unseen == {"age": "200 is above every training value (highest: 81)"}
 
 
@@ -125,17 +125,17 @@ def test_the_model_alone_answers_a_row(client, explainer, new):
     "paste", ['{"age": 33, "owner": true, "other": 1}', "age,owner,other\n33,true,1\n", "owner\tage\nTrue\t33"]
 )
 def test_a_pasted_row_replaces_the_values_that_it_names(client, paste):
-    before = client.post("/answer", json={"row": 5}).json()["row"]
-    after = client.post("/answer", json={"row": before, "paste": paste}).json()["row"]
+    before = client.post("/v1/answer", json={"row": 5}).json()["row"]
+    after = client.post("/v1/answer", json={"row": before, "paste": paste}).json()["row"]
     assert after == before | {"age": 33, "owner": True}
     incomplete = {"row": before | {"age": None}, "paste": paste}
-    assert client.post("/answer", json=incomplete).json()["row"] == after
+    assert client.post("/v1/answer", json=incomplete).json()["row"] == after
 
 
 @pytest.mark.parametrize(
     "paste", ["", "{", "x", '{"other": 1}', '{"age": [1]}', "[" * 90_000, "age\n", '{"age": "x"}']
 )
 def test_what_is_not_a_row_is_refused_when_it_is_pasted(client, paste):
-    answer = client.post("/answer", json={"row": 5, "paste": paste})
+    answer = client.post("/v1/answer", json={"row": 5, "paste": paste})
     assert answer.status_code == 422
     assert "Type " not in answer.json()["detail"]

@@ -47,8 +47,8 @@ def test_cookies_of_other_programs_lock_nobody_out(server, foreign):
     access = server.studio.access
     own = access.set_cookie(secure=False).partition(";")[0]
     for cookies in (f"{foreign}; {own}", f"{own}; {foreign}", own):
-        assert httpx.get(f"{server.base}/rows", headers={"Cookie": cookies}).status_code == 200
-    assert httpx.get(f"{server.base}/rows", headers={"Cookie": foreign}).status_code == 401
+        assert httpx.get(f"{server.base}/v1/rows", headers={"Cookie": cookies}).status_code == 200
+    assert httpx.get(f"{server.base}/v1/rows", headers={"Cookie": foreign}).status_code == 401
 
 
 def test_a_wrong_token_gets_a_message(server):
@@ -69,11 +69,11 @@ def test_a_wrong_token_gets_a_message(server):
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1", "http://a]b", "[", "http://\x7f"])
 def test_a_malformed_origin_is_another_site(server, client, origin):
     assert not is_same_origin(origin, "localhost")
-    assert client.get("/rows", headers={"Origin": origin.encode()}).status_code == 403
+    assert client.get("/v1/rows", headers={"Origin": origin.encode()}).status_code == 403
 
 
 def test_two_lengths_of_one_body_are_refused_and_the_connection_closed(server):
-    head = "POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head = "POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     head += f"Authorization: Bearer {server.token}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer, is_closed = send(server, head + "0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400")
@@ -82,19 +82,19 @@ def test_two_lengths_of_one_body_are_refused_and_the_connection_closed(server):
 
 
 def test_head_is_get_without_a_body(server, client):
-    for path in ("/health", "/rows", "/", "/static/app.js", "/openapi.json", "/metrics"):
+    for path in ("/health", "/v1/rows", "/", "/static/app.js", "/openapi.json", "/metrics"):
         head, get = client.head(path), client.get(path)
         assert (head.status_code, head.content) == (200, b"")
         assert head.headers["content-type"] == get.headers["content-type"]
-    assert client.head("/explain").status_code == 405
-    assert httpx.head(f"{server.base}/rows").status_code == 401
+    assert client.head("/v1/explain").status_code == 405
+    assert httpx.head(f"{server.base}/v1/rows").status_code == 401
 
 
 def test_a_probe_by_address_reaches_health_only(server):
     for host in ("10.1.2.3", "10.1.2.3:8377", "[fd00::1]:80"):
         answer = httpx.get(f"{server.base}/health", headers={"Host": host})
         assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
-        assert httpx.get(f"{server.base}/rows", headers={"Host": host}).status_code == 421
+        assert httpx.get(f"{server.base}/v1/rows", headers={"Host": host}).status_code == 421
     assert httpx.get(f"{server.base}/health", headers={"Host": "evil.example"}).status_code == 421
     assert not is_address("10.1.2.3.evil.example")
     assert not is_address(None)
@@ -125,7 +125,7 @@ def test_a_proxy_with_a_prefix_and_tls(behind_proxy):
     assert "Secure" in answer.headers["set-cookie"]
     assert httpx.get(f"{behind_proxy.base}/studio", headers=headers).headers["location"] == "/studio/"
     with client_of(behind_proxy) as client:
-        assert client.get("/studio/rows", headers=PUBLIC).status_code == 200
+        assert client.get("/studio/v1/rows", headers=PUBLIC).status_code == 200
         assert client.get("/studio/static/app.js", headers=PUBLIC).status_code == 200
         assert client.get("/openapi.json").json()["servers"] == [{"url": "/studio"}]
         for name in ("index.html", "landing.html"):
@@ -151,12 +151,12 @@ def test_the_audit_log_says_who_explained_which_case_and_when(behind_proxy):
     quick = {"queries": 100}
     with client_of(behind_proxy) as client:
         client.post(
-            "/explain", json={"row": 7, **quick}, headers={"X-Forwarded-User": "ann", "X-Request-ID": "r1"}
+            "/v1/explain", json={"row": 7, **quick}, headers={"X-Forwarded-User": "ann", "X-Request-ID": "r1"}
         )
         client.post(
-            "/explain", json={"row": {"0": 1, "1": 2, "2": 3}, **quick}, headers={"X-Forwarded-User": "bo"}
+            "/v1/explain", json={"row": {"0": 1, "1": 2, "2": 3}, **quick}, headers={"X-Forwarded-User": "bo"}
         )
-        client.post("/what-if", json={"row": 7, "edits": {"nothing": 1}, **quick})
+        client.post("/v1/what-if", json={"row": 7, "edits": {"nothing": 1}, **quick})
     lines = [json.loads(line) for line in behind_proxy.log.read_text().splitlines()]
     first, second, third = (line for line in lines if line["route"] in ("explain", "what-if"))
     assert (first["user"], first["case"], first["route"], first["request_id"]) == ("ann", 7, "explain", "r1")
@@ -170,9 +170,9 @@ def test_the_audit_log_says_who_explained_which_case_and_when(behind_proxy):
 
 def test_the_audit_log_says_which_cases_were_summarized(behind_proxy):
     with client_of(behind_proxy, timeout=30) as client:
-        client.post("/overview", json={"search": "0>1", "n_rows": 2, "k": 2})
-        client.post("/overview/table", json={"search": "0>1", "n_rows": 3, "k": 2})
-        client.get("/rows?search=0<0&limit=4")
+        client.post("/v1/overview", json={"search": "0>1", "n_rows": 2, "k": 2})
+        client.post("/v1/overview/table", json={"search": "0>1", "n_rows": 3, "k": 2})
+        client.get("/v1/rows?search=0<0&limit=4")
     lines = {line["route"]: line for line in map(json.loads, behind_proxy.log.read_text().splitlines())}
     assert (lines["overview"]["search"], lines["overview"]["n_rows"]) == ("0>1", 2)
     assert (lines["table"]["search"], lines["table"]["n_rows"]) == ("0>1", 3)

@@ -46,9 +46,9 @@ def test_texts_have_the_names_of_readers_and_records_their_own(client):
         word for word in ("income <", "owner =", "class 0", "class 1") if word in said.replace("Yearly i", "")
     ]
     assert view["headline"] in ("declined", "approved")
-    assert record == client.post("/explain", json={"row": 3}).text
+    assert record == client.post("/v1/explain", json={"row": 3}).text
     assert "Yearly" not in record
-    assert client.post("/verify", json={"explanation": record}).json()["holds"]
+    assert client.post("/v1/verify", json={"explanation": record}).json()["holds"]
     rule = client.post("/page/rule", json={"row": 3}).json()
     assert "Yearly" not in rule.pop("json")
     assert "Yearly income" in " ".join(texts_of(rule)) or "Owns a home" in " ".join(texts_of(rule))
@@ -59,16 +59,16 @@ def test_classes_are_asked_for_and_found_by_the_names_of_readers(client):
     about = client.get("/page/about").json()
     assert about["classes"] == ["declined", "approved"]
     assert [column["label"] for column in about["columns"]] == ["Yearly income", "Owns a home", "age"]
-    by_name, by_label = (client.post("/explain", json={"row": 3, "output": name}) for name in ("approved", "1"))
+    by_name, by_label = (client.post("/v1/explain", json={"row": 3, "output": name}) for name in ("approved", "1"))
     assert by_name.content == by_label.content
-    rows = client.get("/rows", params={"search": 'answer=approved "yearly income">40', "limit": 200}).json()[
+    rows = client.get("/v1/rows", params={"search": 'answer=approved "yearly income">40', "limit": 200}).json()[
         "rows"
     ]
-    again = client.get("/rows", params={"search": "answer=approved income>40", "limit": 200}).json()["rows"]
+    again = client.get("/v1/rows", params={"search": "answer=approved income>40", "limit": 200}).json()["rows"]
     assert rows == again
     assert {row["answer"] for row in rows} == {"approved"}
     assert {row["truth"] for row in rows} == {"approved", "declined"}
-    assert client.get("/rows", params={"search": "wrong decisions"}).json()["found"] > 0
+    assert client.get("/v1/rows", params={"search": "wrong decisions"}).json()["found"] > 0
 
 
 def test_nothing_that_nobody_can_change_is_proposed(client):
@@ -79,7 +79,7 @@ def test_nothing_that_nobody_can_change_is_proposed(client):
         if ((answers < 0.5) & (frame["income"] > 45)).any()
         else int(np.flatnonzero(answers < 0.5)[0])
     )
-    changes = client.post("/changes", json={"row": turned, "target": "approved"}).json()
+    changes = client.post("/v1/changes", json={"row": turned, "target": "approved"}).json()
     assert "owner" not in str(changes.get("changes", changes.get("options")))
     assert client.get("/page/about").json()["immutable"] == ["Owns a home"]
 

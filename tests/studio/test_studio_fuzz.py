@@ -39,7 +39,7 @@ def server():
 
 
 def test_all_operations_are_known():
-    assert {"POST /explain", "POST /verify", "GET /rows"} <= set(OPERATIONS)
+    assert {"POST /v1/explain", "POST /v1/verify", "GET /v1/rows"} <= set(OPERATIONS)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fitting", "odd"])
@@ -88,14 +88,14 @@ CHOICES = st.fixed_dictionaries(
 @hypothesis.given(row=st.one_of(st.integers(0, 199), ROWS), choices=CHOICES, edits=ROWS)
 def test_odd_rows_are_explained_or_refused(server, row, choices, edits):
     with client_of(server) as client:
-        got = client.post("/explain", json={"row": row, **choices}, timeout=30)
+        got = client.post("/v1/explain", json={"row": row, **choices}, timeout=30)
         assert got.status_code in (200, 422), got.text
         if got.status_code == 200:
-            verified = client.post("/verify", json={"explanation": got.text}, timeout=30)
+            verified = client.post("/v1/verify", json={"explanation": got.text}, timeout=30)
             assert verified.json()["outcome"] in (
                 "holds",
                 "cannot tell",
             )  # intervals can miss the truth
             changed = {"row": row, "edits": edits, **choices}
-            assert client.post("/what-if", json=changed, timeout=30).status_code in (200, 422)
+            assert client.post("/v1/what-if", json=changed, timeout=30).status_code in (200, 422)
             assert client.post("/page/explain", json={"row": row, **choices}, timeout=30).status_code == 200

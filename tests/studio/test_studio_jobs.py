@@ -29,7 +29,7 @@ def test_a_full_queue_says_when_to_come_again():
     with live(slow_explainer(SlowModel(0.4)), limits=limits) as server, client_of(server, timeout=30) as client:
 
         def ask(seed):
-            return client.post("/explain", json={"row": 1, "seed": seed, "queries": 200})
+            return client.post("/v1/explain", json={"row": 1, "seed": seed, "queries": 200})
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(ask, range(8)))
@@ -47,10 +47,10 @@ def test_equal_requests_are_computed_once():
         model.calls = 0  # without those about the table
         body = {"row": 1, "queries": 60}
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
-            answers = list(pool.map(lambda _: client.post("/explain", json=body).content, range(6)))
+            answers = list(pool.map(lambda _: client.post("/v1/explain", json=body).content, range(6)))
         assert len(set(answers)) == 1
         together = model.calls
-        assert client.post("/explain", json=body | {"seed": 1}).status_code == 200
+        assert client.post("/v1/explain", json=body | {"seed": 1}).status_code == 200
         assert model.calls == 2 * together
 
 
@@ -60,13 +60,13 @@ def test_time_is_limited_and_the_work_stops(route):
     limits = StudioLimits(timeout=0.5, max_queries=50_000, workers=1)
     with live(slow_explainer(model), limits=limits) as server, client_of(server, timeout=30) as client:
         start = time.perf_counter()
-        got = client.post(f"/{route}", json={"row": 1, "queries": 50_000})  # 13 batches
+        got = client.post(f"/v1/{route}", json={"row": 1, "queries": 50_000})  # 13 batches
         assert (got.status_code, got.json()["status"]) == (503, 503)
         assert time.perf_counter() - start < 2
         time.sleep(0.7)
         assert model.calls < 5
         assert server.studio.metrics.value("anchorline_jobs_total", outcome="timed out") == 1
-        assert client.get("/rows").status_code == 200
+        assert client.get("/v1/rows").status_code == 200
 
 
 def test_work_stops_when_the_client_leaves():
@@ -74,7 +74,7 @@ def test_work_stops_when_the_client_leaves():
     limits = StudioLimits(max_queries=50_000, workers=1)
     with live(slow_explainer(model), limits=limits) as server:
         body = json.dumps({"row": 1, "queries": 50_000})
-        head = f"POST /explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+        head = f"POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
         with socket.create_connection(("127.0.0.1", int(server.base.rpartition(":")[2]))) as caller:
             caller.sendall(head.encode())
@@ -159,7 +159,7 @@ def test_an_explanation_is_computed_once_for_its_json_its_view_and_its_report():
     model = SlowModel(0)
     with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client:
         body = {"row": 1, "queries": 60}
-        assert client.post("/explain", json=body).status_code == 200
+        assert client.post("/v1/explain", json=body).status_code == 200
         asked = server.studio.metrics.value("anchorline_model_rows_total")
         for path in ("/page/explain", "/page/report"):
             assert client.post(path, json=body).status_code == 200
@@ -188,8 +188,8 @@ EXPORTED = {
 
 def test_every_metric_is_valid_and_has_a_help_text():
     metrics = Metrics()
-    metrics.requests.labels(route="/rows", method="GET", status="200").inc()
-    metrics.request_seconds.labels(route="/rows").observe(0.2)
+    metrics.requests.labels(route="/v1/rows", method="GET", status="200").inc()
+    metrics.request_seconds.labels(route="/v1/rows").observe(0.2)
     text = metrics.text().decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert {name: family.type for name, family in families.items()} == EXPORTED
@@ -236,7 +236,9 @@ def test_a_signal_ends_the_process_after_what_runs():
         assert "token" not in base
         with concurrent.futures.ThreadPoolExecutor(1) as pool, httpx.Client(base_url=base, timeout=30) as client:
             headers = {"Authorization": f"Bearer {token}"}
-            under_way = pool.submit(client.post, "/explain", json={"row": 1, "queries": 20_000}, headers=headers)
+            under_way = pool.submit(
+                client.post, "/v1/explain", json={"row": 1, "queries": 20_000}, headers=headers
+            )
             time.sleep(0.4)
             start = time.perf_counter()
             process.send_signal(signal.SIGTERM)

@@ -30,7 +30,7 @@ def server():
 def test_the_comparison_is_that_of_the_library(client):
     frame, _ = cohort_table()
     expected = al.compare(stricter, loan_scores, frame, n=40, groups=["owner"], **CHOICES)
-    answer = client.post("/compare", json={"n": 40, "by": "owner"}, timeout=120)
+    answer = client.post("/v1/compare", json={"n": 40, "by": "owner"}, timeout=120)
     assert answer.status_code == 200, answer.text
     found = Comparison.from_json(answer.json()["json"])
     assert (found.decisions, found.parts, found.attributes) == (
@@ -44,10 +44,10 @@ def test_the_comparison_is_that_of_the_library(client):
 
 
 def test_what_cannot_be_compared_is_refused(client):
-    assert client.post("/compare", json={"by": "nothing"}).status_code == 422
-    assert client.post("/compare", json={"n": 5000}).status_code == 422
+    assert client.post("/v1/compare", json={"by": "nothing"}).status_code == 422
+    assert client.post("/v1/compare", json={"n": 5000}).status_code == 422
     with live(cohort_explainer()) as server, client_of(server) as other:
-        answer = other.post("/compare", json={})
+        answer = other.post("/v1/compare", json={})
         assert answer.status_code == 422
         assert "--previous" in answer.json()["detail"]
         assert other.get("/page/about").json()["previous"] is None
@@ -56,7 +56,7 @@ def test_what_cannot_be_compared_is_refused(client):
 def test_one_user_has_one_comparison_at_a_time(server, client):
     server.studio.comparing.add("127.0.0.1")
     try:
-        answer = client.post("/compare", json={"n": 41})
+        answer = client.post("/v1/compare", json={"n": 41})
         assert answer.status_code == 429
         assert answer.headers["retry-after"]
     finally:

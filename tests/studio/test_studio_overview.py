@@ -42,7 +42,7 @@ def whole(client, **body):
     """Ask until the answer is complete, as the page does; return it and all progress before."""
     seen = []
     for _ in range(200):
-        response = client.post("/overview", json=body)
+        response = client.post("/v1/overview", json=body)
         assert response.status_code == 200, response.text
         answer = response.json()
         seen.append(answer["progress"])
@@ -80,7 +80,7 @@ def test_facts_and_verdicts_are_those_of_the_library(answer, many):
 
 def test_the_table_has_a_line_per_case(client, answer, many):
     chosen, explained = many
-    response = client.post("/overview/table", json={"n_rows": 30, "k": 3})
+    response = client.post("/v1/overview/table", json={"n_rows": 30, "k": 3})
     assert response.headers["content-type"].startswith("text/csv")
     assert "attachment" in response.headers["content-disposition"]
     rows = list(csv.DictReader(io.StringIO(response.text)))
@@ -106,7 +106,7 @@ def test_decisions_are_compared_with_the_truth(answer):
 
 
 def test_the_truth_is_listed_with_the_rows(client):
-    rows = client.get("/rows", params={"limit": 20}).json()["rows"]
+    rows = client.get("/v1/rows", params={"limit": 20}).json()["rows"]
     assert [row["truth"] for row in rows] == cohort_table()[1][:20].tolist()
     assert client.get("/page/about").json()["target"] == "approved?"
 
@@ -123,7 +123,7 @@ def test_searches_without_cases_and_wrong_requests(client):
     empty, _ = whole(client, search="income>1000")
     assert (empty["found"], empty["summary"]) == (0, None)
     for body in ({"n_rows": 10_000}, {"search": "x" * 300}, {"k": 99}, {"output": "nothing"}, {"extra": 1}):
-        response = client.post("/overview", json=body)
+        response = client.post("/v1/overview", json=body)
         assert (response.status_code, response.headers["content-type"]) == (422, "application/problem+json")
 
 
@@ -132,18 +132,18 @@ def test_work_has_progress_and_stops_when_nobody_asks():
     model = SlowModel(0.1)
     with live(slow_explainer(model)) as running, client_of(running, timeout=30) as client:
         start = time.monotonic()
-        first = client.post("/overview", json={"n_rows": 40}).json()
+        first = client.post("/v1/overview", json={"n_rows": 40}).json()
         assert not first["is_done"]
         assert 0 < first["progress"] < 1
         assert time.monotonic() - start < 10
-        asked = {"url": f"{running.base}/overview", "headers": client.headers, "timeout": 30}
+        asked = {"url": f"{running.base}/v1/overview", "headers": client.headers, "timeout": 30}
         calls = model.calls
         time.sleep(0.5)
         assert model.calls == calls
         other = threading.Thread(target=lambda: httpx.post(**asked, json={"n_rows": 40}))
         other.start()
-        assert client.get("/rows?limit=1").status_code == 200
-        assert client.post("/overview", json={"n_rows": 40}).json()["n_explained"] >= first["n_explained"]
+        assert client.get("/v1/rows?limit=1").status_code == 200
+        assert client.post("/v1/overview", json={"n_rows": 40}).json()["n_explained"] >= first["n_explained"]
         other.join()
 
 
@@ -176,7 +176,7 @@ def test_classes_that_are_floats_meet_their_outcomes(kind):
     explainer = Explainer(LogisticRegression().fit(rows, y), Table(rows))
     with live(explainer, truth=("paid", y.astype(kind))) as running, client_of(running, timeout=30) as client:
         outcomes = whole(client, n_rows=2, k=2)[0]["outcomes"]
-        listed = client.get("/rows?limit=20").json()["rows"]
+        listed = client.get("/v1/rows?limit=20").json()["rows"]
     assert "mismatch" not in outcomes
     assert outcomes["confusion"]["labels"] == ["0.0", "1.0"]
     assert [row["truth"] for row in listed] == [str(value) for value in y[:20]]

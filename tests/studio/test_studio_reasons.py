@@ -11,8 +11,9 @@ from anchorline.result.reasons import Reasons
 from anchorline.samples import loans
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
+from anchorline.studio.answers import ReasonsAnswer
 from anchorline.studio.app import Studio
-from anchorline.studio.schemas import ReasonsAnswer, ReasonsRequest
+from anchorline.studio.schemas import ReasonsRequest
 from helpers.studio import client_of, live
 
 COLUMNS = ["age", "income", "debt", "employed_years", "owner"]
@@ -49,14 +50,14 @@ def declined(explainer):
 
 def test_reasons_are_those_of_the_library(client, explainer, declined):
     body = {"row": declined, "n": 2, "recourse": True, "time": "2026-03-04 12:30", "seed": 3}
-    answer = client.post("/reasons", json=body)
+    answer = client.post("/v1/reasons", json=body)
     found = explainer.reasons(declined, codes=CODES, reference="near", **{k: body[k] for k in body if k != "row"})
     assert answer.text == found.to_json()
     assert Reasons.from_json(answer.text).letter() == found.letter()
     assert ReasonsAnswer.model_validate_json(answer.text).reasons[0].text == found.letter()[0]
-    assert client.post("/verify", json={"explanation": answer.text}).json()["outcome"] == "holds"
+    assert client.post("/v1/verify", json={"explanation": answer.text}).json()["outcome"] == "holds"
     row = dict(zip(COLUMNS, explainer.space.at(declined).instance, strict=True))
-    assert client.post("/reasons", json=body | {"row": row}).text == answer.text
+    assert client.post("/v1/reasons", json=body | {"row": row}).text == answer.text
 
 
 def test_the_page_is_told_the_letter_and_whether_there_is_one(client, explainer, declined):
@@ -69,7 +70,7 @@ def test_the_page_is_told_the_letter_and_whether_there_is_one(client, explainer,
     assert view["json"] == found.to_json()
     for row in range(6):
         is_adverse = client.post("/page/explain", json={"row": row}).json()["is_adverse"]
-        problem = client.post("/reasons", json={"row": row})
+        problem = client.post("/v1/reasons", json={"row": row})
         assert is_adverse == (problem.status_code == 200)
         if not is_adverse:
             assert problem.json()["type"] == "urn:anchorline:favorable"
@@ -83,7 +84,7 @@ def test_no_letter_is_written_with_a_prohibited_or_unmapped_reason(explainer, de
     cases["unmapped"] = {"codes": {name: code for name, code in CODES.items() if name != first}}
     for kind, keywords in cases.items():
         with served(explainer, **keywords) as server, client_of(server, timeout=30) as client:
-            for path in ("/reasons", "/page/reasons"):
+            for path in ("/v1/reasons", "/page/reasons"):
                 answer = client.post(path, json={"row": declined})
                 assert answer.status_code == 422
                 assert answer.headers["content-type"] == "application/problem+json"
@@ -96,11 +97,11 @@ def test_no_letter_is_written_with_a_prohibited_or_unmapped_reason(explainer, de
 
 def test_requests_are_refused_beyond_the_limits_and_without_codes(client, explainer):
     for wrong in ({"n": 0}, {"n": 11}, {"codes": {}}, {"prohibited": []}, {"recourse": 1}, {"queries": 10**9}):
-        assert client.post("/reasons", json={"row": 1, **wrong}).status_code == 422
-    problem = client.post("/reasons", json={"row": 1, "queries": 20_001}).json()
+        assert client.post("/v1/reasons", json={"row": 1, **wrong}).status_code == 422
+    problem = client.post("/v1/reasons", json={"row": 1, "queries": 20_001}).json()
     assert problem["detail"] == "queries is 20001; the maximum on this server is 20000."
     with live(explainer) as plain, client_of(plain) as other:
-        assert "--codes" in other.post("/reasons", json={"row": 1}).json()["detail"]
+        assert "--codes" in other.post("/v1/reasons", json={"row": 1}).json()["detail"]
         assert not other.post("/page/explain", json={"row": 1}).json()["is_adverse"]
 
 
@@ -121,6 +122,6 @@ def test_the_budget_of_the_server_bounds_the_queries(explainer, declined):
 def test_the_audit_log_has_who_asked_for_reasons(explainer, declined, tmp_path):
     log, settings = tmp_path / "audit.jsonl", explainer.reason_settings(codes=CODES)
     with live(explainer, reasons=settings, audit_log=log) as server, client_of(server, timeout=30) as client:
-        client.post("/reasons", json={"row": declined})
+        client.post("/v1/reasons", json={"row": declined})
     (line,) = [json.loads(line) for line in log.read_text().splitlines() if "reasons" in line]
     assert line["outcome"] == "answered"

@@ -69,7 +69,7 @@ def test_every_route_needs_the_token(stranger, client):
         for method in methods:
             address = path.replace("{name}", "model")
             assert is_problem(stranger.request(method, address, json={} if method == "post" else None), 401)
-    for path in ("/openapi.json", "/static/app.js", "/static/index.html", "/metrics", "/rows", "/page/about"):
+    for path in ("/openapi.json", "/static/app.js", "/static/index.html", "/metrics", "/v1/rows", "/page/about"):
         assert stranger.get(path).status_code == 401
         assert stranger.get(path).headers["www-authenticate"] == "Bearer"
     for path in OPEN - {"/login"}:
@@ -86,10 +86,10 @@ def test_the_landing_page_tells_nothing(stranger):
 @pytest.mark.parametrize("wrong", ["0", "x", "Bearer", "\u00e9\u00e9", "a" * 5000])
 def test_a_wrong_token_is_no_token(stranger, server, wrong):
     for value in (f"Bearer {wrong}", wrong, f"Basic {server.token}", f"Bearer {server.token}x"):
-        assert stranger.get("/rows", headers={"Authorization": value.encode()}).status_code == 401
+        assert stranger.get("/v1/rows", headers={"Authorization": value.encode()}).status_code == 401
     cookie = f"{server.studio.access.cookie_name}={wrong}"
-    assert stranger.get("/rows", headers={"Cookie": cookie.encode()}).status_code == 401
-    assert stranger.get("/rows", params={"token": server.token}).status_code == 401  # only the page's link may
+    assert stranger.get("/v1/rows", headers={"Cookie": cookie.encode()}).status_code == 401
+    assert stranger.get("/v1/rows", params={"token": server.token}).status_code == 401  # only the page's link may
 
 
 def test_the_link_gives_a_cookie_and_loses_the_token(stranger, server):
@@ -101,7 +101,7 @@ def test_the_link_gives_a_cookie_and_loses_the_token(stranger, server):
     assert "Path=/" in cookie
     assert server.token not in cookie + got.text
     assert stranger.get("/").status_code == 200  # with the cookie
-    assert stranger.get("/rows").status_code == 200
+    assert stranger.get("/v1/rows").status_code == 200
     assert server.token not in stranger.get("/").text
     wrong = httpx.get(f"{server.base}/", params={"token": "wrong"})
     assert wrong.status_code == 401
@@ -112,14 +112,14 @@ def test_the_form_gives_the_cookie_too(stranger, server):
     assert "set-cookie" not in stranger.post("/login", data={"token": "wrong"}).headers
     got = stranger.post("/login", data={"token": f" {server.token} "})
     assert (got.status_code, got.headers["location"]) == (303, "/")
-    assert stranger.get("/rows").status_code == 200
+    assert stranger.get("/v1/rows").status_code == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a@localhost", "localhost/x"]
 )
 def test_other_names_are_refused(client, host):
-    assert is_problem(client.get("/rows", headers={"Host": host}), 421)
+    assert is_problem(client.get("/v1/rows", headers={"Host": host}), 421)
     assert is_problem(client.get("/", headers={"Host": host}), 421)
 
 
@@ -129,25 +129,30 @@ def test_own_names_are_known_whatever_the_port(client):
 
 
 def test_no_host_at_all(server):
-    assert raw(server, "GET /rows HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 421")
+    assert raw(server, "GET /v1/rows HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 421")
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "file://", "x"])
 def test_other_sites_are_refused(client, server, origin):
-    for method, path in (("POST", "/explain"), ("GET", "/rows"), ("OPTIONS", "/explain"), ("POST", "/login")):
+    for method, path in (
+        ("POST", "/v1/explain"),
+        ("GET", "/v1/rows"),
+        ("OPTIONS", "/v1/explain"),
+        ("POST", "/login"),
+    ):
         answer = client.request(method, path, headers={"Origin": origin})
         assert is_problem(answer, 403)
         assert not [name for name in answer.headers if name.startswith("access-control")]
-    assert client.get("/rows", headers={"Origin": server.base}).status_code == 200
+    assert client.get("/v1/rows", headers={"Origin": server.base}).status_code == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_pictures_and_scripts_of_other_sites_are_refused(client, site):
     """Requests without an Origin, for example of <img src=...>, are refused; a link to the page is allowed."""
-    for path in ("/rows", "/metrics", "/static/app.js", "/health"):
+    for path in ("/v1/rows", "/metrics", "/static/app.js", "/health"):
         assert is_problem(client.get(path, headers={"Sec-Fetch-Site": site}), 403)
     assert client.get("/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}).status_code == 200
-    assert client.get("/rows", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+    assert client.get("/v1/rows", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -188,7 +193,9 @@ def test_pictures_and_scripts_of_other_sites_are_refused(client, site):
     ],
 )
 def test_hostile_bodies(client, body, status):
-    assert is_problem(client.post("/explain", content=body, headers={"Content-Type": "application/json"}), status)
+    assert is_problem(
+        client.post("/v1/explain", content=body, headers={"Content-Type": "application/json"}), status
+    )
 
 
 def seconds_to_check(body):
@@ -257,7 +264,7 @@ def test_a_row_is_refused_at_its_first_wrong_value():
 def test_a_body_without_an_announced_length_is_bounded_too(client):
     endless = (b"x" * 1000 for _ in range(1000))
     try:
-        answer = client.post("/explain", content=endless, headers={"Content-Type": "application/json"})
+        answer = client.post("/v1/explain", content=endless, headers={"Content-Type": "application/json"})
         assert answer.status_code == 413
     except httpx.WriteError:
         pass  # the server closed the connection while the client was still sending
@@ -266,7 +273,7 @@ def test_a_body_without_an_announced_length_is_bounded_too(client):
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_only_json_is_read(client, kind):
     """A form on another site can send these types without a preflight request, so that they are refused."""
-    assert is_problem(client.post("/explain", content=b'{"row": 1}', headers={"Content-Type": kind}), 415)
+    assert is_problem(client.post("/v1/explain", content=b'{"row": 1}', headers={"Content-Type": kind}), 415)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +297,10 @@ def test_path_tricks_find_nothing(server, path):
 
 
 def test_every_answer_has_the_headers(client, stranger):
-    for answer in (*map(client.get, ("/", "/rows", "/nothing")), *map(stranger.get, ("/", "/rows", "/health"))):
+    for answer in (
+        *map(client.get, ("/", "/v1/rows", "/nothing")),
+        *map(stranger.get, ("/", "/v1/rows", "/health")),
+    ):
         policy = answer.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
         assert "unsafe" not in policy
@@ -322,7 +332,7 @@ def test_a_models_own_words_stay_in_the_logs(caplog):
     limits = StudioLimits(max_queries=500)  # the model is not asked about the table
     with live(explainer, limits=limits) as server, caplog.at_level(logging.INFO, logger="anchorline.studio"):
         headers = {"Authorization": f"Bearer {server.token}"}
-        answer = httpx.post(f"{server.base}/explain", json={"row": 1}, headers=headers)
+        answer = httpx.post(f"{server.base}/v1/explain", json={"row": 1}, headers=headers)
         assert is_problem(answer, 502)
         assert "SECRET" not in answer.text
         assert "SECRET" in caplog.text
@@ -333,7 +343,7 @@ def test_a_bug_is_told_without_its_words(server, client, monkeypatch, caplog):
         raise KeyError("SECRET")
 
     monkeypatch.setattr(server.studio.service, "rows", broken)
-    answer = client.get("/rows", params={"search": "something new"})
+    answer = client.get("/v1/rows", params={"search": "something new"})
     assert is_problem(answer, 500)
     assert "SECRET" not in answer.text
     assert answer.headers["content-security-policy"]
@@ -344,7 +354,7 @@ def test_logs_and_headers_cannot_be_forged(server, client, caplog):
     with caplog.at_level(logging.INFO, logger="anchorline.studio"):
         client.get("/a%0d%0ainjected%1b[2J")
         answer = client.get("/health", headers={"X-Request-ID": "bad id\tx"})
-        client.get("/rows", params={"search": "private words", "token": server.token})
+        client.get("/v1/rows", params={"search": "private words", "token": server.token})
         assert becomes_true(lambda: len(caplog.records) >= 3)
     assert answer.headers["x-request-id"].isalnum()
     lines = [record.getMessage() for record in caplog.records]
@@ -363,7 +373,7 @@ def test_markup_stays_text(client):
 
 def forged(client, **settings):
     """Return a sealed explanation with other settings than it was made with."""
-    text = client.post("/explain", json={"row": 1, **QUICK}).text
+    text = client.post("/v1/explain", json={"row": 1, **QUICK}).text
     made = Explanation.from_json(text)
     return replace(made, settings=dict(made.settings) | settings).to_json()
 
@@ -374,20 +384,20 @@ def forged(client, **settings):
 )
 def test_a_forged_explanation_cannot_order_work(client, settings):
     start = time.perf_counter()
-    answer = client.post("/verify", json={"explanation": forged(client, **settings)})
+    answer = client.post("/v1/verify", json={"explanation": forged(client, **settings)})
     assert is_problem(answer, 422)
     assert time.perf_counter() - start < 2
 
 
 @pytest.mark.parametrize("settings", [{"seed": -1}, {"seed": 5}, {"sigma": "x"}, {"unknown": 1}])
 def test_a_forged_explanation_does_not_hold(client, settings):
-    answer = client.post("/verify", json={"explanation": forged(client, **settings)})
+    answer = client.post("/v1/verify", json={"explanation": forged(client, **settings)})
     assert answer.status_code == 200
     assert not answer.json()["holds"]
 
 
 def test_slow_clients_are_left(server):
-    head = f"POST /explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+    head = f"POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
     start = time.perf_counter()
     assert raw(server, head).startswith(b"HTTP/1.1 408")
@@ -396,7 +406,7 @@ def test_slow_clients_are_left(server):
 
 def test_websockets_are_refused(server):
     head = (
-        "GET /rows HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "GET /v1/rows HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     assert not raw(server, head).startswith(b"HTTP/1.1 101")
@@ -408,13 +418,22 @@ def test_without_a_token_only_on_this_machine():
         with pytest.raises(ParameterError, match="Without a token"):
             studio_server.prepare(explainer, on_ready=print, host=host, port=0, with_token=False)
     with live(explainer, with_token=False) as server:
-        assert httpx.get(f"{server.base}/rows").status_code == 200
-        assert httpx.get(f"{server.base}/rows", headers={"Host": "evil.example"}).status_code == 421
-        assert httpx.get(f"{server.base}/rows", headers={"Origin": "http://evil.example"}).status_code == 403
+        assert httpx.get(f"{server.base}/v1/rows").status_code == 200
+        assert httpx.get(f"{server.base}/v1/rows", headers={"Host": "evil.example"}).status_code == 421
+        assert httpx.get(f"{server.base}/v1/rows", headers={"Origin": "http://evil.example"}).status_code == 403
 
 
 def test_a_chosen_token_must_be_long(monkeypatch):
-    for token in ("", "short", "x" * 15, "with space and more", "\u00e9" * 20, "a&b=" * 5):
+    for token in (
+        "",
+        f"{'x' * 16},short",
+        f"{'x' * 16},",
+        "short",
+        "x" * 15,
+        "with space and more",
+        "\u00e9" * 20,
+        "a&b=" * 5,
+    ):
         monkeypatch.setenv("ANCHORLINE_STUDIO_TOKEN", token)
         with pytest.raises(ParameterError, match="16"):
             studio_server.token_from_environment()
@@ -430,6 +449,18 @@ def test_tokens_differ_and_cookies_differ(monkeypatch):
     assert "Secure" in access[0].set_cookie(True)
     monkeypatch.delenv("ANCHORLINE_STUDIO_TOKEN", raising=False)
     assert len({studio_server.token_from_environment() for _ in range(50)}) == 50
+
+
+def test_an_old_token_is_admitted_beside_a_new_one():
+    new, old = "n" * 20, "o" * 20
+    access, before = Access(f"{new},{old}", frozenset()), Access(old, frozenset())
+    assert access.is_token(new)
+    assert access.is_token(old)
+    assert not access.is_token(f"{new},{old}")
+    assert access.admits(f"Bearer {old}", None)
+    assert access.admits(None, before.set_cookie(False).partition(";")[0])  # a browser stays logged in
+    assert access.set_cookie(False) == Access(new, frozenset()).set_cookie(False)
+    assert not Access(new, frozenset()).admits(None, before.set_cookie(False).partition(";")[0])
 
 
 def test_names_and_origins():

@@ -18,7 +18,7 @@ def server():
 def test_how_an_attribute_acts_is_the_mean_of_rows_with_each_value(client):
     frame, _ = cohort_table()
     for name in frame.columns:
-        answer = client.post("/whole/acting", json={"attribute": name}).json()
+        answer = client.post("/v1/whole/acting", json={"attribute": name}).json()
         assert (answer["output"], answer["name"], answer["n_rows"]) == ("P(approved)", name, 120)
         for point in answer["points"]:
             value = point["text"] if name == "owner" else int(point["text"])
@@ -29,13 +29,13 @@ def test_how_an_attribute_acts_is_the_mean_of_rows_with_each_value(client):
         assert len(values) == len({*values}) == min(20, frame[name].nunique())
         assert name in answer["text"]
         assert len(answer["text"].split()) <= 25
-    assert "hardly changes" in client.post("/whole/acting", json={"attribute": "age"}).json()["text"]
+    assert "hardly changes" in client.post("/v1/whole/acting", json={"attribute": "age"}).json()["text"]
 
 
 def test_groups_are_counted_and_their_limits_contain_the_shares(client):
     frame, truth = cohort_table()
     decided = np.where(loan_scores(frame)[:, 1] > 0.5, "approved", "declined")
-    answer = client.post("/whole/groups", json={"attribute": "owner"}).json()
+    answer = client.post("/v1/whole/groups", json={"attribute": "owner"}).json()
     assert answer["label"] == "approved"
     for group in answer["groups"]:
         members = frame["owner"] == group["text"]
@@ -44,25 +44,25 @@ def test_groups_are_counted_and_their_limits_contain_the_shares(client):
         assert group["wrong"]["value"] == pytest.approx((decided[members] != truth[members]).mean())
         for share in (group["decided"], group["wrong"]):
             assert share["low"] <= share["value"] <= share["high"]
-    ages = client.post("/whole/groups", json={"attribute": "age"}).json()["groups"]
+    ages = client.post("/v1/whole/groups", json={"attribute": "age"}).json()["groups"]
     assert sum(group["n"] for group in ages) == len(frame)
     some = client.post(
-        "/whole/groups", json={"attribute": "age", "search": "owner=yes", "output": "declined"}
+        "/v1/whole/groups", json={"attribute": "age", "search": "owner=yes", "output": "declined"}
     ).json()
     assert sum(group["n"] for group in some["groups"]) == (frame["owner"] == "yes").sum()
     assert some["label"] == "declined"
 
 
 def test_groups_that_differ_by_chance_are_said_to(client):
-    text = client.post("/whole/groups", json={"attribute": "income"}).json()["text"]
+    text = client.post("/v1/whole/groups", json={"attribute": "income"}).json()["text"]
     assert text.endswith("more than chance.")
-    assert "chance" in client.post("/whole/groups", json={"attribute": "age"}).json()["text"]
+    assert "chance" in client.post("/v1/whole/groups", json={"attribute": "age"}).json()["text"]
 
 
 def test_thresholds_are_counted_both_ways(client):
     frame, truth = cohort_table()
     scores, is_approved = loan_scores(frame)[:, 1], truth == "approved"
-    answer = client.post("/whole/thresholds", json={}).json()
+    answer = client.post("/v1/whole/thresholds", json={}).json()
     assert (answer["own"], answer["n"], answer["label"]) == (0.5, 120, "approved")
     for point in answer["points"]:
         decided = scores >= point["threshold"]
@@ -72,7 +72,7 @@ def test_thresholds_are_counted_both_ways(client):
 
 def test_rules_cover_the_cases(client):
     for _ in range(100):
-        answer = client.post("/whole/rules", json={"n_rows": 20}).json()
+        answer = client.post("/v1/whole/rules", json={"n_rows": 20}).json()
         if answer["is_done"]:
             break
     kinds = [line["kind"] for line in answer["lines"]]
@@ -83,7 +83,7 @@ def test_rules_cover_the_cases(client):
 
 @pytest.mark.parametrize("body", [{}, {"attribute": "nothing"}, {"attribute": "age", "search": "age>1000"}])
 def test_questions_without_an_answer_are_refused(client, body):
-    assert client.post("/whole/groups", json=body).status_code == 422
+    assert client.post("/v1/whole/groups", json=body).status_code == 422
 
 
 def test_missing_values_dates_and_booleans_are_groups_and_values_too():
@@ -91,23 +91,23 @@ def test_missing_values_dates_and_booleans_are_groups_and_values_too():
     with live(explainer, limits=StudioLimits(max_queries=900)) as server, client_of(server, timeout=60) as client:
         frame, _ = loans(300)
         for name in frame.columns:
-            groups = client.post("/whole/groups", json={"attribute": name}).json()["groups"]
+            groups = client.post("/v1/whole/groups", json={"attribute": name}).json()["groups"]
             assert sum(group["n"] for group in groups) == 300
-            acting = client.post("/whole/acting", json={"attribute": name}).json()
+            acting = client.post("/v1/whole/acting", json={"attribute": name}).json()
             assert acting["n_rows"] * len(acting["points"]) <= 900
         assert "missing" in {
             each["text"]
-            for each in client.post("/whole/groups", json={"attribute": "employed_years"}).json()["groups"]
+            for each in client.post("/v1/whole/groups", json={"attribute": "employed_years"}).json()["groups"]
         }
-        owner = client.post("/whole/acting", json={"attribute": "owner"}).json()
+        owner = client.post("/v1/whole/acting", json={"attribute": "owner"}).json()
         assert {point["text"] for point in owner["points"]} == {"True", "False"}
-        assert client.post("/whole/thresholds", json={}).status_code == 422  # no outcomes are known
+        assert client.post("/v1/whole/thresholds", json={}).status_code == 422  # no outcomes are known
 
 
 def test_texts_from_data_have_no_control_characters():
     with live(hostile_explainer()) as server, client_of(server) as client:
         for name in (HOSTILE, "cell"):
             for what in ("acting", "groups"):
-                answer = client.post(f"/whole/{what}", json={"attribute": name})
+                answer = client.post(f"/v1/whole/{what}", json={"attribute": name})
                 assert answer.status_code == 200
                 assert "\\u001b" not in answer.text

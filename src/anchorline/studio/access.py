@@ -19,37 +19,42 @@ _MAX_USER = 200  # characters of a user's name in the audit log
 class Access:
     """Checks the token, the cookie and the Host header of a request.
 
-    ``token`` is None where no token is required; then only the checks of Host and Origin apply.
+    ``token`` is None where no token is required; then only the checks of Host and Origin apply. Several tokens,
+    separated by commas, are all admitted, so that a new one can be handed out before the old one ends.
     """
 
     def __init__(self, token: str | None, hosts: frozenset[str]) -> None:
-        self._token = token
+        self._tokens = () if token is None else tuple(token.split(","))
         self._hosts = frozenset(host.lower().strip("[]") for host in hosts)
-        digest = hashlib.sha256(f"cookie of {token}".encode()).hexdigest()
-        # Cookies ignore ports, so that two servers on one machine need two cookie names.
-        self.cookie_name, self._session = f"anchorline_{digest[:8]}", digest[8:]
+        self._sessions = dict(map(_session_of, self._tokens or (None,)))
+        self.cookie_name = next(iter(self._sessions))  # of the first token
 
     @property
     def is_open(self) -> bool:
         """Whether requests need no token."""
-        return self._token is None
+        return not self._tokens
 
     def is_token(self, text: str) -> bool:
         """Return whether ``text`` is the token, in a time that does not depend on where the two differ."""
-        return self._token is not None and _is_equal(text, self._token)
+        found = [_is_equal(text, token) for token in self._tokens]  # all of them, so that the time says nothing
+        return any(found)
 
     def admits(self, authorization: str | None, cookies: str | None) -> bool:
         """Return whether a request carries the token as ``Bearer``, or the session cookie."""
-        if self._token is None:
+        if self.is_open:
             return True
         scheme, _, credentials = (authorization or "").partition(" ")
-        if scheme.lower() == "bearer" and _is_equal(credentials.strip(), self._token):
+        if scheme.lower() == "bearer" and self.is_token(credentials.strip()):
             return True
-        return _is_equal(cookie_parser(cookies or "").get(self.cookie_name, ""), self._session)
+        sent = cookie_parser(cookies or "")
+        found = [_is_equal(sent.get(name, ""), session) for name, session in self._sessions.items()]
+        return any(found)
 
     def set_cookie(self, secure: bool, root_path: str = "") -> str:
         """Return the Set-Cookie header of the session, which scripts cannot read and other sites cannot send."""
-        cookie = f"{self.cookie_name}={self._session}; Path={root_path}/; HttpOnly; SameSite=Strict"
+        cookie = (
+            f"{self.cookie_name}={self._sessions[self.cookie_name]}; Path={root_path}/; HttpOnly; SameSite=Strict"
+        )
         return f"{cookie}; Secure" if secure else cookie
 
     def is_own_host(self, host: str | None) -> bool:
@@ -58,6 +63,15 @@ class Access:
         An attacker's host name whose DNS entry points here (DNS rebinding) is not one of the names.
         """
         return host is not None and (host_name(host) or "") in self._hosts
+
+
+def _session_of(token: str | None) -> tuple[str, str]:
+    """Return the name and the value of the cookie of a token.
+
+    Cookies ignore ports, so that two servers on one machine need two names.
+    """
+    digest = hashlib.sha256(f"cookie of {token}".encode()).hexdigest()
+    return f"anchorline_{digest[:8]}", digest[8:]
 
 
 def is_same_origin(origin: str, host: str) -> bool:

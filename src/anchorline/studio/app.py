@@ -14,6 +14,7 @@ from fastapi import APIRouter, FastAPI, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.security import HTTPBearer
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -23,7 +24,7 @@ from anchorline.explainer import Explainer
 from anchorline.render.characters import printable
 from anchorline.render.statements import naming
 from anchorline.settings import ReasonSettings
-from anchorline.studio import schemas
+from anchorline.studio import answers, schemas
 from anchorline.studio.access import Access, Proxy, StudioLimits
 from anchorline.studio.display import Display, Previous
 from anchorline.studio.guard import INTERNAL_ERROR, Guard, refused_landing
@@ -31,13 +32,13 @@ from anchorline.studio.job_queue import JobQueue, request_key
 from anchorline.studio.observability import CANNOT_WRITE, METRICS_TYPE, AuditLog, Metrics
 from anchorline.studio.problems import Problem, logger, problem_from_error
 from anchorline.studio.service import ExplanationService
+from anchorline.studio.views import TABLE_TYPES
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 _HOLDS = "Words or comparisons (income>40000) that all hold for a row."
 _SEARCH = Query(max_length=schemas.MAX_SEARCH, description=_HOLDS)
 _OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
-_REASONS_ANSWER: dict[int | str, dict[str, Any]] = {200: {"model": schemas.ReasonsAnswer}}
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
 _LONGER = 10  # times the time limit, for comparisons
 _PATIENCE = 5.0  # seconds within which the model must answer
@@ -202,16 +203,40 @@ def build_api(studio: Studio) -> FastAPI:
         docs_url=None,  # FastAPI's page loads scripts from another host
         redoc_url=None,
         lifespan=lifespan,
+        generate_unique_id_function=_operation_id,
         servers=[{"url": studio.proxy.root_path}] if studio.proxy.root_path else None,
     )
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
     for routes in (_explain_routes, _cases_routes, _page_routes):
         app.include_router(routes(studio), dependencies=[bearer], responses=schemas.PROBLEMS)
     app.include_router(_open_routes(studio), responses=schemas.PROBLEMS)
+
+    @app.get(
+        "/metrics",
+        summary="Prometheus metrics",
+        response_class=Response,
+        dependencies=[bearer],
+        responses=schemas.PROBLEMS,
+        tags=["programs"],
+    )
+    async def metrics() -> Response:
+        """Return the counts and durations of requests, the jobs, the cache and the memory."""
+        return Response(studio.metrics.text(), media_type=METRICS_TYPE)
+
     for error in (Problem, HTTPException, RequestValidationError, ClientDisconnect, Exception):
         app.add_exception_handler(error, _on_error)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def _operation_id(route: Any) -> str:
+    """Return the name of a client's function for a route."""
+    return f"page_{route.name}" if "page" in route.tags else str(route.name)
+
+
+def _gives(answer: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Return what a route's description says about its answer."""
+    return {200: {"model": answer}}
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
@@ -222,40 +247,44 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _explain_routes(studio: Studio) -> APIRouter:
-    router, service, answer = APIRouter(tags=["programs"]), studio.service, studio.answer
+    router, service, answer = APIRouter(tags=["programs"], prefix="/v1"), studio.service, studio.answer
 
-    @router.post("/explain", summary="Explain one row")
+    @router.post("/explain", summary="Explain one row", responses=_gives(answers.ExplanationAnswer))
     async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
         """Return the explanation's sealed JSON, identical to `Explanation.to_json`; `/verify` accepts it."""
         return await answer(request, "explain", lambda: service.explain(body), body.model_dump())
 
-    @router.post("/verify", summary="Verify an explanation")
+    @router.post("/verify", summary="Verify an explanation", responses=_gives(answers.VerificationAnswer))
     async def verify(request: Request, body: schemas.VerifyRequest) -> Response:
         """Recompute every number and measure again on fresh copies with a secret seed; never cached."""
         content = body.model_dump()
         return await answer(request, "verify", lambda: service.verify(body), content, is_cached=False)
 
-    @router.post("/what-if", summary="Change a row")
+    @router.post("/what-if", summary="Change a row", responses=_gives(answers.WhatIfAnswer))
     async def what_if(request: Request, body: schemas.WhatIfRequest) -> Response:
         """Return the model's answer to the changed row, and the value that the original row's sum predicts."""
         return await answer(request, "what-if", lambda: service.what_if(body), body.model_dump())
 
-    @router.post("/answer", summary="Ask the model about a row")
+    @router.post("/answer", summary="Ask the model about a row", responses=_gives(answers.ModelAnswer))
     async def answer_row(request: Request, body: schemas.AnswerRequest) -> Response:
         """Return the model's answer to a row alone, without an explanation."""
         return await answer(request, "answer", lambda: service.answer(body), body.model_dump())
 
-    @router.post("/rule", summary="Find a rule that keeps the decision")
+    @router.post("/rule", summary="Find a rule that keeps the decision", responses=_gives(answers.RuleAnswer))
     async def rule(request: Request, body: schemas.RuleRequest) -> Response:
         """Return the sealed JSON of the fewest facts that keep the decision, identical to `Rule.to_json`."""
         return await answer(request, "rule", lambda: service.rule(body), body.model_dump())
 
-    @router.post("/changes", summary="Find what would change the decision")
+    @router.post(
+        "/changes", summary="Find what would change the decision", responses=_gives(answers.ChangesAnswer)
+    )
     async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
         """Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."""
         return await answer(request, "changes", lambda: service.changes(body), body.model_dump())
 
-    @router.post("/reasons", summary="State the reasons of an adverse decision", responses=_REASONS_ANSWER)
+    @router.post(
+        "/reasons", summary="State the reasons of an adverse decision", responses=_gives(answers.ReasonsAnswer)
+    )
     async def reasons(request: Request, body: schemas.ReasonsRequest) -> Response:
         """Return the sealed JSON of the reasons with the server's codes, identical to `Reasons.to_json`.
 
@@ -267,9 +296,9 @@ def _explain_routes(studio: Studio) -> APIRouter:
 
 
 def _cases_routes(studio: Studio) -> APIRouter:
-    router, service, answer = APIRouter(tags=["programs"]), studio.service, studio.answer
+    router, service, answer = APIRouter(tags=["programs"], prefix="/v1"), studio.service, studio.answer
 
-    @router.get("/rows", summary="Find rows")
+    @router.get("/rows", summary="Find rows", responses=_gives(answers.RowsAnswer))
     async def rows(
         request: Request,
         search: Annotated[str, _SEARCH] = "",
@@ -286,12 +315,7 @@ def _cases_routes(studio: Studio) -> APIRouter:
         content["n_known"] = service.catalog.answer_table.n_known  # so that unfinished answers are not reused
         return await answer(request, "rows", lambda: service.rows(search, sort, offset, limit, output), content)
 
-    @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
-    async def metrics() -> Response:
-        """Return the counts and durations of requests, the jobs, the cache and the memory."""
-        return Response(studio.metrics.text(), media_type=METRICS_TYPE)
-
-    @router.post("/overview", summary="Summarize many cases")
+    @router.post("/overview", summary="Summarize many cases", responses=_gives(answers.OverviewAnswer))
     async def overview(request: Request, body: schemas.OverviewRequest) -> Response:
         """Go on with the summary of the cases that match a search, and return it as far as it is known.
 
@@ -302,14 +326,16 @@ def _cases_routes(studio: Studio) -> APIRouter:
         return await answer(request, "overview", function, body.model_dump(), is_cached=False)
 
     @router.post("/overview/table", summary="List the explanations of many cases", response_class=Response)
-    async def overview_table(request: Request, body: schemas.OverviewRequest) -> Response:
-        """Return CSV, one line per case that is explained so far."""
+    async def overview_table(request: Request, body: schemas.TableRequest) -> Response:
+        """Return CSV or Parquet, one row per case that is explained so far."""
         user = _user_of(request)
         function = lambda: service.overview_table(body, user)  # noqa: E731
-        file: dict[str, Any] = {"media_type": "text/csv", "attached": "explanations.csv"}
+        file: dict[str, Any] = {"media_type": TABLE_TYPES[body.format], "attached": f"explanations.{body.format}"}
         return await answer(request, "table", function, body.model_dump(), is_cached=False, **file)
 
-    @router.post("/whole/rules", summary="Find rules that cover many cases")
+    @router.post(
+        "/whole/rules", summary="Find rules that cover many cases", responses=_gives(answers.CoveringAnswer)
+    )
     async def whole_rules(request: Request, body: schemas.OverviewRequest) -> Response:
         """Go on with the rules of cases that match a search; return the fewest that cover as many as all of them.
 
@@ -319,7 +345,9 @@ def _cases_routes(studio: Studio) -> APIRouter:
         function = lambda: service.covering(body, user)  # noqa: E731
         return await answer(request, "covering", function, body.model_dump(), is_cached=False)
 
-    @router.post("/compare", summary="Compare the model with the one before")
+    @router.post(
+        "/compare", summary="Compare the model with the one before", responses=_gives(answers.CompareAnswer)
+    )
     async def compare(request: Request, body: schemas.CompareRequest) -> Response:
         """Return how decisions, explanations and effects of the model differ from those of the model before.
 
@@ -335,17 +363,17 @@ def _cases_routes(studio: Studio) -> APIRouter:
         finally:
             studio.comparing.discard(user)
 
-    @router.post("/whole/acting", summary="Show how a column acts")
+    @router.post("/whole/acting", summary="Show how a column acts", responses=_gives(answers.ActingAnswer))
     async def whole_acting(request: Request, body: schemas.WholeRequest) -> Response:
         """Return the outputs of training rows whose column takes one value after another: mean and middle 80%."""
         return await answer(request, "acting", lambda: service.acting(body), body.model_dump())
 
-    @router.post("/whole/groups", summary="Compare groups of cases")
+    @router.post("/whole/groups", summary="Compare groups of cases", responses=_gives(answers.GroupsAnswer))
     async def whole_groups(request: Request, body: schemas.WholeRequest) -> Response:
         """Return how many of each group get a decision, and how many decisions are wrong, with limits."""
         return await answer(request, "groups", lambda: service.groups(body), body.model_dump())
 
-    @router.post("/whole/thresholds", summary="Compare thresholds")
+    @router.post("/whole/thresholds", summary="Compare thresholds", responses=_gives(answers.ThresholdsAnswer))
     async def whole_thresholds(request: Request, body: schemas.WholeRequest) -> Response:
         """Return how often each threshold of the class's probability would decide wrongly, either way."""
         return await answer(request, "thresholds", lambda: service.thresholds(body), body.model_dump())
@@ -394,7 +422,12 @@ def _open_routes(studio: Studio) -> APIRouter:
     """Return the routes that need no token, or that check it themselves: static files, login and health."""
     router = APIRouter()
 
-    @router.get("/health", summary="Check whether the server is alive", tags=["programs"])
+    @router.get(
+        "/health",
+        summary="Check whether the server is alive",
+        tags=["programs"],
+        responses=_gives(answers.HealthAnswer),
+    )
     async def health(request: Request) -> Response:
         """Return the status; clients with the token also receive the version, the rows and the jobs."""
         content: dict[str, Any] = {"status": "ok"}
@@ -403,7 +436,12 @@ def _open_routes(studio: Studio) -> APIRouter:
             content |= {"waiting": studio.jobs.n_waiting, "running": studio.jobs.n_running}
         return JSONResponse(content)
 
-    @router.get("/ready", summary="Check whether requests about cases can be answered", tags=["programs"])
+    @router.get(
+        "/ready",
+        summary="Check whether requests about cases can be answered",
+        tags=["programs"],
+        responses=_gives(answers.HealthAnswer),
+    )
     async def ready() -> Response:
         """Return 503 if the model does not answer, if workers are stuck or if the audit log cannot be written."""
         if reasons := await studio.reasons():

@@ -33,6 +33,22 @@ from anchorline.render.characters import printable
 logger = logging.getLogger("anchorline.studio")
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 1000
+TYPES = {  # of problems, by status; reasons that cannot be stated have their own
+    400: "malformed",
+    401: "token",
+    403: "foreign",
+    404: "not-found",
+    405: "method",
+    408: "slow",
+    413: "large",
+    415: "media-type",
+    421: "host",
+    422: "invalid",
+    429: "busy",
+    500: "error",
+    502: "model",
+    503: "unavailable",
+}
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 _REASONS: dict[type[AnchorlineError], tuple[str, str]] = {  # the type of the problem, and what the operator can do
     FavorableError: ("favorable", ""),
@@ -87,7 +103,7 @@ class Problem(Exception):
     def body(self, request_id: str) -> bytes:
         """Return the problem as JSON; the detail, which may quote the client, is made printable and truncated."""
         content = {
-            "type": "about:blank",
+            "type": f"urn:anchorline:{TYPES.get(self.status, 'error')}",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": printable(self.detail)[:_MAX_DETAIL],

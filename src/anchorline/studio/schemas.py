@@ -129,7 +129,7 @@ class AnswerRequest(_Request):
 
 
 class VerifyRequest(_Request):
-    """An explanation, either as the text that /explain returned or as the parsed object."""
+    """An explanation, either as the text that /v1/explain returned or as the parsed object."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"explanation": '{"schema": 2}'}]})
 
@@ -216,7 +216,7 @@ class OverviewRequest(_Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"search": "purpose=car", "n_rows": 50}]})
 
     search: Annotated[StrictStr, Field(max_length=MAX_SEARCH)] = Field(
-        default="", description="The cases that match, as in /rows; all of them if empty."
+        default="", description="The cases that match, as in /v1/rows; all of them if empty."
     )
     n_rows: Annotated[StrictInt, Field(ge=1, le=MAX_COHORT)] = Field(
         default=100, description="Maximum number of cases to explain; of more cases, a random sample is explained."
@@ -229,6 +229,12 @@ class OverviewRequest(_Request):
     )
 
 
+class TableRequest(OverviewRequest):
+    """Which cases to list, and the kind of the file."""
+
+    format: Literal["csv", "parquet"] = Field(default="csv", description="The kind of the file.")
+
+
 class WholeRequest(_Request):
     """Which cases a question about the whole model is about."""
 
@@ -238,7 +244,7 @@ class WholeRequest(_Request):
         default=None, description="The column that acts, or by whose values cases are grouped."
     )
     search: Annotated[StrictStr, Field(max_length=MAX_SEARCH)] = Field(
-        default="", description="The cases that match, as in /rows; all of them if empty."
+        default="", description="The cases that match, as in /v1/rows; all of them if empty."
     )
     output: Output = None
 
@@ -252,44 +258,10 @@ class CompareRequest(_Request):
     by: Text | None = Field(default=None, description="A column by whose values decisions are compared, too.")
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(extra="allow")  # the record has more members, which every version may add to
-
-
-class StatedReasonAnswer(_Answer):
-    """One reason, with its code and the text for the letter."""
-
-    attribute: str
-    columns: list[str]
-    values: list[Any]
-    code: str
-    text: str
-
-
-class ShortfallAnswer(_Answer):
-    """How much better copies score that take an attribute from the reference, with limits."""
-
-    attribute: str
-    value: float
-    low: float
-    high: float
-    direction: Literal["low", "high"] | None
-
-
-class ReasonsAnswer(_Answer):
-    """The sealed record of the reasons, worst first, with the shortfalls of all attributes."""
-
-    prediction: float
-    reasons: list[StatedReasonAnswer]
-    shortfalls: list[ShortfallAnswer]
-    near_ties: list[str] = Field(description="Attributes that might change places across the cut.")
-    codes_sha256: str
-
-
 class ProblemAnswer(BaseModel):
     """A problem (RFC 9457): what was wrong, and the id of the request in the server's log."""
 
-    type: str = Field(examples=["about:blank", "urn:anchorline:unmapped"])
+    type: str = Field(examples=["urn:anchorline:invalid", "urn:anchorline:unmapped"])
     title: str = Field(examples=["Unprocessable Entity"])
     status: int = Field(examples=[422])
     detail: str = Field(examples=["k is 21; the maximum is 20."])

@@ -131,16 +131,16 @@ def prepare(
     listener = bind(host, port)
     reachable = "127.0.0.1" if is_wildcard else host
     reachable = f"[{reachable}]" if ":" in reachable else reachable
-    query = f"?token={token}" if token else ""
+    query = f"?token={token.partition(',')[0]}" if token else ""
     return StudioServer(studio, listener, f"http://{reachable}:{listener.getsockname()[1]}/{query}", on_ready)
 
 
 def token_from_environment() -> str:
-    """Return the token in the environment, or a new random one if the variable is not set."""
+    """Return the token in the environment, or several separated by commas; a new random one if it is not set."""
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
         return secrets.token_urlsafe(32)
-    if len(token) < _MIN_TOKEN or not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
+    if not all(len(each) >= _MIN_TOKEN and re.fullmatch(r"[\w.~-]+", each, re.ASCII) for each in token.split(",")):
         raise ParameterError(
             f"{TOKEN_VARIABLE} is too short or contains characters that are not allowed. It needs at least "
             f"{_MIN_TOKEN} letters, digits or characters of -._~; unset it to use a random token."

@@ -58,6 +58,7 @@ from anchorline.studio.schemas import (
     ReasonsRequest,
     ReportRequest,
     RuleRequest,
+    TableRequest,
     VerifyRequest,
     WhatIfRequest,
     WholeRequest,
@@ -335,11 +336,11 @@ class ExplanationService:
             content["outcomes"] = found | {"are_training": self.catalog.cases.are_training}
         return _json(content)
 
-    def overview_table(self, request: OverviewRequest, user: str | None = None) -> bytes:
-        """Go on with the cases that match a search, and return CSV of those that are explained so far."""
+    def overview_table(self, request: TableRequest, user: str | None = None) -> bytes:
+        """Go on with the cases that match a search, and return a table of those that are explained so far."""
         cohort = self._cohort(request, user)
         cohort.step()
-        return table_of([*cohort.explained])
+        return table_of([*cohort.explained], request.format)
 
     def covering(self, request: OverviewRequest, user: str | None = None) -> bytes:
         """Go on with the rules of cases that match a search; return the fewest that cover as many as all do."""
@@ -490,7 +491,7 @@ class ExplanationService:
         explainer, settings = self.explainer_for(self._comparable(request.output)), self._settings(request)
         if not isinstance(explainer.space, Table):
             raise Problem(422, "The cases are not rows of a table, so that no summary of many cases exists.")
-        key = json.dumps({"rules": with_rules, **request.model_dump()}, sort_keys=True)
+        key = json.dumps({"rules": with_rules, **request.model_dump(exclude={"format"})}, sort_keys=True)
         rule_settings = RuleSettings(queries=self._queries(None), sigma=request.sigma)
 
         def build() -> Cohort:

@@ -55,6 +55,8 @@ _NOTICES = {  # for readers without Python: what the operator can type
     "lost-missing": "{all} seems to mark missing values by another value. Empty such cells in the file of --data.",
 }
 
+_COLUMNS = ("case", "output", "decision", "prediction", "base", "verdict", "holds_low", "all", "r2", "facts")
+TABLE_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 Explained = Sequence[tuple[int, Explanation]]
 
 
@@ -197,7 +199,7 @@ def _band(band: Band) -> dict[str, Any]:
 
 
 def changes_view(changes: Changes) -> dict[str, Any]:
-    """Return the changes for the page: ``edits`` are for /what-if, and ``names`` can be held fixed."""
+    """Return the changes for the page: ``edits`` are for /v1/what-if, and ``names`` can be held fixed."""
     first, *others = str(changes).split("\n")
     options = [
         {
@@ -261,21 +263,36 @@ def summary_view(explained: Explained) -> dict[str, Any]:
     }
 
 
-def table_of(explained: Explained) -> bytes:
-    """Return one line of CSV per explained case; texts that a spreadsheet would compute begin with a quote."""
+def table_of(explained: Explained, form: str = "csv") -> bytes:
+    """Return one row per explained case as CSV or Parquet.
+
+    In CSV, texts that a spreadsheet would compute begin with a quote.
+    """
+    rows = [_row_of(position, e) for position, e in explained]
+    if form == "parquet":
+        import pyarrow as pa  # noqa: PLC0415  heavy
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        types = (pa.int64(), pa.string(), pa.string(), pa.float64(), pa.float64(), pa.string())
+        schema = pa.schema(zip(_COLUMNS, (*types, *[pa.float64()] * 3, pa.string()), strict=True))
+        content = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+        file = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(content, schema), file)
+        return file.getvalue()
     lines = io.StringIO()
     writer = csv.writer(lines)
-    names = ("case", "output", "decision", "prediction", "base", "verdict", "holds_low", "all", "r2", "facts")
-    writer.writerow(names)
-    for position, e in explained:
-        texts = [each.text for each in statements_of(e) if each.kind == "fact"]
-        amounts = digits_of(e).contributions
-        facts = "; ".join(f"{text}: {number}" for text, number in zip(texts, amounts, strict=True))
-        decision = "" if e.output.decision is None else str(e.output.decision)
-        figures = [e.holds and e.holds.low, e.all and e.all.value, e.fit and e.fit.r2]
-        row = [position, Words(e).output, decision, e.prediction, e.base, e.verdict.value, *figures, facts]
-        writer.writerow([_cell(value) for value in row])
+    writer.writerow(_COLUMNS)
+    writer.writerows([_cell(value) for value in row] for row in rows)
     return lines.getvalue().encode()
+
+
+def _row_of(position: int, e: Explanation) -> list[Any]:
+    texts = [each.text for each in statements_of(e) if each.kind == "fact"]
+    amounts = digits_of(e).contributions
+    facts = "; ".join(f"{text}: {number}" for text, number in zip(texts, amounts, strict=True))
+    decision = "" if e.output.decision is None else str(e.output.decision)
+    figures = [e.holds and e.holds.low, e.all and e.all.value, e.fit and e.fit.r2]
+    return [position, Words(e).output, decision, e.prediction, e.base, e.verdict.value, *figures, facts]
 
 
 def _cell(value: Any) -> Any:

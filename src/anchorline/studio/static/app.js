@@ -171,14 +171,14 @@ async function openCase(position, isNew = true, ownRow = null) {
 
 // The model's answer to a case that is not in the table, in the form of a row of the table.
 async function loadNewRow() {
-  const answer = await postJson("/what-if", request());
+  const answer = await postJson("/v1/what-if", request());
   return { values: about.columns.map(({ name }) => answer.row[name]), answer: answer.answer };
 }
 
 const rows = new Map();
 async function loadRow(position) {
   if (!rows.has(position)) {
-    const page = await get(`/rows?${new URLSearchParams({ search: `#${position}`, limit: 1 })}`);
+    const page = await get(`/v1/rows?${new URLSearchParams({ search: `#${position}`, limit: 1 })}`);
     rows.set(position, page.rows[0] ?? null);
   }
   return rows.get(position);
@@ -190,7 +190,7 @@ async function loadWhatIf() {
   const isStale = () => ownTurn !== turn || body.edits !== state.edits || body.broken !== state.broken;
   whatIf.draw(state, current.view, current.answer, true);
   try {
-    const answer = await postJson("/what-if", body);
+    const answer = await postJson("/v1/what-if", body);
     if (isStale()) return;
     Object.assign(current, { answer, accepted: { edits: body.edits, broken: body.broken } });
     whatIf.draw(state, current.view, answer, false);

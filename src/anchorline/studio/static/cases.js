@@ -58,7 +58,7 @@ export class Cases {
     const query = { search: this.search, sort: byId("sort").value, offset: this.offset, limit: PAGE_SIZE };
     if (this.output && query.sort !== "position") query.output = this.output; // sorted by the chosen class
     try {
-      const page = await get(`/rows?${new URLSearchParams(query)}`, this.pending.signal);
+      const page = await get(`/v1/rows?${new URLSearchParams(query)}`, this.pending.signal);
       this.draw(page);
       clearTimeout(this.polling);
       if (page.progress < 1) this.polling = setTimeout(() => this.load(), 300); // the server goes on with each request
@@ -199,7 +199,7 @@ export class Overview {
     while (ownTurn === this.turn) {
       this.pending = new AbortController();
       try {
-        const answer = await postJson("/overview", this.body, this.pending.signal);
+        const answer = await postJson("/v1/overview", this.body, this.pending.signal);
         if (ownTurn !== this.turn) return;
         late = 0;
         this.draw(answer);
@@ -232,12 +232,13 @@ export class Overview {
       this.stop();
       fill(event.target.parentNode, h("span", { class: "note" }, "Stopped. The summary is about the cases so far."), h("button", { type: "button", onclick: again }, "Continue"));
     };
-    const download = async () => save(await (await post("/overview/table", this.body)).blob(), "explanations.csv");
+    const download = async (format) => save(await (await post("/v1/overview/table", { ...this.body, format })).blob(), `explanations.${format}`);
+    const file = (format, label) => h("button", { type: "button", id: `overview-${format}`, onclick: () => download(format).catch(this.onError) }, label);
     return h("section", { class: "card", id: "overview-head" },
       h("h1", null, search ? h("span", null, "Cases that match ", h("b", null, isolate(search))) : "All cases"),
       h("p", { class: "note", role: "status" }, text),
       isDone ? null : h("div", { class: "inline" }, h("progress", { max: "1", value: progress, "aria-label": "Progress of the summary" }), h("button", { type: "button", id: "overview-stop", onclick: halt }, "Stop")),
-      explained ? h("div", { class: "downloads" }, h("button", { type: "button", id: "overview-csv", onclick: () => download().catch(this.onError) }, "CSV")) : null);
+      explained ? h("div", { class: "downloads" }, file("csv", "CSV"), file("parquet", "Parquet")) : null);
   }
 
   outcomes({ n, target, decisions, mismatch, right, n_true: known, confusion, numbers, are_training: areTraining }) {

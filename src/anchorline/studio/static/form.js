@@ -105,7 +105,7 @@ export class NewCase {
     const empty = this.columns.find(({ name, has_missing: canMiss, kind }) => this.row[name] === null && !canMiss && kind !== "texts");
     if (empty && paste === null) return this.says(h("p", { class: "refused" }, isolate(empty.label), " needs a value."), true);
     try {
-      const answer = await postJson("/answer", { row: this.row, ...(paste === null ? {} : { paste }) });
+      const answer = await postJson("/v1/answer", { row: this.row, ...(paste === null ? {} : { paste }) });
       if (turn !== this.turn) return undefined;
       if (paste !== null) {
         this.row = answer.row;

@@ -60,7 +60,7 @@ export class Whole {
     this.wanted = { ...this.wanted, [id]: wishes.attribute };
     fill(node, h("p", { class: "note" }, "Asking the model\u2026"));
     try {
-      const answer = await postJson(`/whole/${id}`, { ...this.body, ...wishes });
+      const answer = await postJson(`/v1/whole/${id}`, { ...this.body, ...wishes });
       if (turn === this.turn && this.wanted[id] === wishes.attribute) fill(node, draw(answer));
     } catch (error) {
       if (turn !== this.turn) return undefined;
@@ -116,7 +116,7 @@ export class Whole {
     const turn = this.turn;
     try {
       for (let answer = { is_done: false }; !answer.is_done && turn === this.turn; await pause(200)) {
-        answer = await postJson("/whole/rules", { ...this.body, n_rows: RULE_CASES });
+        answer = await postJson("/v1/whole/rules", { ...this.body, n_rows: RULE_CASES });
         if (turn === this.turn) fill(node, this.covering(answer));
       }
     } catch (error) {
@@ -170,7 +170,7 @@ export class Models {
     Object.assign(this, { pending, answer: null, problem: null });
     this.show();
     try {
-      const answer = await postJson("/compare", { by: this.by || null }, pending.signal);
+      const answer = await postJson("/v1/compare", { by: this.by || null }, pending.signal);
       if (pending === this.pending) this.answer = answer;
     } catch (error) {
       if (error.name === "AbortError" || pending !== this.pending) return;
