@@ -34,7 +34,7 @@ class Move:
     ``after`` is None if the attribute, such as a word, is then absent. Several columns that change together have
     tuples of values. ``bound`` is a fact such as ``debt < 6,500`` that is true of the new value and of exactly the
     allowed training values beyond it; None if there are none beyond. ``distance`` is the share of training rows
-    between the two values; see docs/changes.md.
+    between the two values; see docs/reasons.md.
     """
 
     attribute: str
