@@ -62,54 +62,46 @@ CHOICES: tuple[str, ...] = (
 
 #: Reasons by name of the claim; those that mention experiments rely on `benchmarks.experiments.probes`.
 REASONS: dict[str, str] = {
-    "iht equal": "The difference is a matter of rounding: 11/15 is 73% and 12/16 is 75%, and one of the data "
-    "sets with different printed means has means 0.0002 apart. Every optimum here is proven, while three of "
-    "the paper's four exceptions compare IHT with a search that was stopped at 120 s.",
-    "lime violates": "One explanation by LIME, of Student Performance, happens to meet the prediction to "
-    "0.0004; nothing in LIME enforces this.",
-    "lime gap": "The smallest gap is reproduced, both the data set and its size; the largest is smaller than "
-    "published. The reason is not known. Neither ten rows drawn at random nor the random initialization of the "
-    "network explain it, because other rows and other networks of Nomao do not come near the published gap "
-    "(see the experiments below). LIME does not explain it either: the published errors of IHT and of the "
-    "exact solver on Nomao are also larger than ours (Table 3), so the authors' rows or model were harder. The "
-    "gap depends on the class of x and is about twice as large in the minority class (see the figures in the "
-    "claim). That the authors drew more of these rows is only a guess.",
+    "iht equal": "A matter of rounding: 11/15 is 73% and 12/16 is 75%, and one of the data sets with different "
+    "printed means has means 0.0002 apart. Every optimum here is proven; three of the paper's four exceptions "
+    "compare IHT with a search that was stopped at 120 s.",
+    "lime violates": "One explanation by LIME, of Student Performance, happens to meet the prediction to 0.0004; "
+    "nothing in LIME enforces this.",
+    "lime gap": "The smallest gap is reproduced; the largest is smaller than published, and the reason is not "
+    "known. Other rows and other networks of Nomao do not come near the published gap (see the experiments "
+    "below). The published errors of IHT and of the exact solver on Nomao are larger than ours, too (Table 3), "
+    "so the authors' rows or model were harder. The gap is about twice as large in the minority class; that the "
+    "authors drew more of these rows is only a guess.",
     "largest": "By protocol paper, the box is active on one task of COMPAS: IHT, which has no box, returns an "
-    "intercept of 1.13, and the exact solver stops at 1. So the box is rarely active, as the paper says, but "
-    "not never. MAPLE leaves the box on four tasks, as published, and by a larger amount; by protocol code, on "
-    "one task.",
-    "correlation": "Within a data set, the correlation is about the published one, and in each family it is "
-    "close to it. Over both families it is lower, because the regression line is about four times as steep in "
-    "regression as in classification (see the slopes in the claim). The relation is not linear in the gap: on "
-    "one support, forcing a least-squares fit through a point that it misses by g costs a multiple of g^2, and "
-    "the relative advantage divides by F, which is small in regression. Against g^2 / F, the tasks of both "
-    "families agree much better (see the last figure of the claim). LIME's advantage is an anchoring artifact, "
-    "as the paper says.",
-    "lime ratio": "The direction is the same; by protocol paper, the ratio is a little larger. Ten instances "
-    "per data set cannot distinguish 1.3 from 1.5: with resampled instances, the interval of the median "
-    "contains both (see the claim).",
+    "intercept of 1.13, and the exact solver stops at 1. So the box is rarely active, but not never. MAPLE "
+    "leaves the box on four tasks, as published, by a larger amount; by protocol code, on one.",
+    "correlation": "Within a data set and in each family, the correlation is close to the published one. Over "
+    "both families it is lower, because the line is about four times as steep in regression. The relation is not "
+    "linear: forcing a least-squares fit through a point that it misses by g costs a multiple of g^2, and the "
+    "relative advantage divides by F, which is small in regression. Against g^2 / F, both families agree much "
+    "better. LIME's advantage is an anchoring artifact, as the paper says.",
+    "lime ratio": "The direction is the same; by protocol paper, the ratio is a little larger. Ten instances per "
+    "data set cannot distinguish 1.3 from 1.5: the interval with resampled instances contains both.",
     "ratio lime": "The published 5.22 is on the missing data set. On the 15 others, the largest published value "
     "is 4.00, which is below the lemma's factor, like ours.",
     "monotone": "The paper itself says that nothing guarantees a decrease, because one more literal shrinks the "
-    "event. Each protocol has one increase, which is smaller than its standard error over the instances (see "
-    "the claim). Both are on Adult, of which another version of the table was available. On Adult coded as in "
-    "OpenML 179, the error of the exact solver falls with every k by both protocols (see the experiments "
-    "below).",
-    "lime compas": "LIME is worse, but by less than published. The ratio depends on the draw: with other seeds "
-    "by protocol paper, and with other random initializations of the network by protocol code, it ranges from "
-    "ours to about the published one (see the experiments below).",
-    "sigma factors": "California and Student fall as published. Adult does not on the available table, which is "
-    "another version with 30 literals instead of 42. Coded as in OpenML 179, it does by protocol code, which "
-    "is that of the authors' scripts, and less by protocol paper (see the experiments below).",
-    "plateaus": "The paper reads plateaus from the curves; here a plateau begins where the mean stays within 5% "
-    "of its value at m = 100,000. By protocol paper, California Housing misses this at m = 1000 by less than "
-    "two percentage points (see the last figure of the claim). The other three level off as early as "
-    "published, or earlier.",
-    "hundred": "Few rows cause noise, and a missing anchor causes bias; which is larger depends on the data "
-    "set. On Student Performance, LIME's bias is small: at m = 100,000 its error is 17% (protocol paper) and "
-    "9% (protocol code) above that of the exact solver, while 100 rows for 69 literals cost the exact solver "
-    "17% and 29%. By protocol code this is not an accident of the draw, because ours is worse on 9 of 10 "
-    "instances. IHT's loss on COMPAS is far below its standard error.",
+    "event. Each protocol has one increase, smaller than its standard error. Both are on Adult, of which another "
+    "version was available; coded as in OpenML 179, the error of the exact solver falls with every k by both "
+    "protocols (see the experiments below).",
+    "lime compas": "LIME is worse, but by less than published. The ratio depends on the draw: with other seeds by "
+    "protocol paper, and with other random initializations of the network by protocol code, it ranges from ours "
+    "to about the published one (see the experiments below).",
+    "sigma factors": "California and Student fall as published. Adult does not on the available table, which has "
+    "30 literals instead of 42. Coded as in OpenML 179, it does by protocol code, which is that of the authors' "
+    "scripts, and less by protocol paper (see the experiments below).",
+    "plateaus": "The paper reads plateaus from the curves; here one begins where the mean stays within 5% of its "
+    "value at m = 100,000. By protocol paper, California Housing misses this at m = 1000 by less than two "
+    "percentage points. The other three level off as early as published, or earlier.",
+    "hundred": "Few rows cause noise, and a missing anchor causes bias. On Student Performance, LIME's bias is "
+    "small: at m = 100,000 its error is 17% (protocol paper) and 9% (protocol code) above that of the exact "
+    "solver, while 100 rows for 69 literals cost the exact solver 17% and 29%. By protocol code this is not an "
+    "accident of the draw: ours is worse on 9 of 10 instances. IHT's loss on COMPAS is far below its standard "
+    "error.",
 }
 
 
@@ -127,8 +119,8 @@ FIGURES = {
 PROBES = "python -m benchmarks.experiments.probes --data DIR"
 ROOM = """## Where the paper's parts are
 
-One room, `anchorline.paper`, holds the paper's own system as it is written, and the experiments of this page run
-on it. The other rooms have another law, other facts and another solver.
+`anchorline.paper` holds the paper's own system as it is written. The other rooms have another law, other facts and
+another solver.
 
 | In the paper | In `anchorline.paper` |
 |---|---|
@@ -153,7 +145,7 @@ def write_page(
     scale: Scale,
     coverage: Coverage,
 ) -> None:
-    """Write the page; its links to tables and figures are relative to its folder."""
+    """Write the page; its figures are shown from ``out``, which has all tables and figures, data and choices."""
     folder = os.path.relpath(out, page.parent)
     parts = [
         _head(results, scale),
@@ -162,13 +154,7 @@ def write_page(
         _reasons(results, scale),
         ROOM,
         _probes(out / "probes.csv"),
-        "## Tables\n",
-        *(f"### {table.title}\n\n{table.note}\n\n{table.to_markdown()}\n" for table in tables),
-        "## Figures\n",
-        *(_figure(name, folder) for name in figures),
-        "## Data and choices\n",
-        *(f"- {text}" for text in (*DATA, *CHOICES)),
-        "",
+        _rest(tables, figures, results.protocols[0], folder),
     ]
     write(page, "\n".join(parts))
 
@@ -176,6 +162,7 @@ def write_page(
 def write_index(out: Path, results: Results, scale: Scale) -> None:
     """Write a README beside the results that describes them and names the command."""
     series = ", ".join(f"`{name}.csv`" for name in sorted(set(results.frame["series"])))
+    listed = "\n".join(f"- {text}" for text in (*DATA, *CHOICES))
     text = f"""# Results of the paper's experiments
 
 These files are written by
@@ -193,7 +180,11 @@ These files are written by
 '''
         if (out / "probes.csv").exists()
         else ""
-    }"""
+    }
+## Data and choices
+
+{listed}
+"""
     write(out / "README.md", text)
 
 
@@ -216,19 +207,18 @@ def _head(results: Results, scale: Scale) -> str:
     return "\n".join(
         [
             "# The paper's experiments, repeated\n",
-            "This page shows which claims of the paper anchorline reproduces, and why some differ.",
-            "It is written by",
+            "Which claims of the paper anchorline reproduces, and why some differ. The page is written by",
             "",
             f"    anchorline bench paper --data DIR{_quick(scale)}",
             "",
-            f"A stopped run continues when the command is repeated. {len(results.measured)} data sets {planned} "
-            "were available. Missing, and not replaced by made-up data: "
-            f"{missing or 'none'}.{synthetic_note if synthetic else ''}",
+            "and a stopped run continues when the command is repeated. "
+            f"{len(results.measured)} data sets {planned} were available. "
+            f"Missing, and not replaced by made-up data: {missing or 'none'}."
+            f"{synthetic_note if synthetic else ''}",
             "",
             f"There are {tasks} at the common point (k = 5, m = 5000, sigma = 1), with seed {seeds} and "
             f"{scale.n_draws:,} fresh draws per F and R. Protocol `paper` explains rows of a test set. Protocol "
-            "`code` trains on the whole table and explains rows of the same table, like the authors' scripts. "
-            "Every row of the results, with its seed, is in `results.parquet` and in one CSV file per series.",
+            "`code` trains on the whole table and explains rows of it, like the authors' scripts.",
             "",
         ]
     )
@@ -314,7 +304,22 @@ def _probes(file: Path) -> str:
     return "\n".join([*lines, *(f"- {text}" for text in summary(pd.read_csv(file))), ""])
 
 
+def _rest(tables: Sequence[Table], figures: Sequence[str], protocol: str, folder: str) -> str:
+    """Show the paper's own figures by one protocol, and name the tables."""
+    shown = [name for name in figures if name.startswith("figure-") and name.endswith(f"-{protocol}")]
+    titles = "; ".join(dict.fromkeys(table.title.partition(", protocol")[0] for table in tables))
+    lines = [
+        "## Tables and figures\n",
+        f"The folder of the results (`{folder}` from this page) has every table in Markdown and LaTeX, every "
+        "figure as SVG and PNG, by both protocols, and the rows with their seeds. Its README says how the "
+        "available data differ from OpenML's, and what was chosen where the paper does not say. "
+        f"Tables: {titles}.\n",
+        *(_figure(name, folder) for name in shown),
+    ]
+    return "\n".join(lines)
+
+
 def _figure(name: str, folder: str) -> str:
     stem, _, protocol = name.rpartition("-")
-    title = FIGURES.get(name) or f"{FIGURES[stem]}, protocol {protocol}"
-    return f"![{title}]({folder}/figures/{name}.png)\n\n*{title}* ([SVG]({folder}/figures/{name}.svg))\n"
+    title = f"{FIGURES[stem]}, protocol {protocol}"
+    return f"![{title}]({folder}/figures/{name}.png)\n\n*{title}*\n"

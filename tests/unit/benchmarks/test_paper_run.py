@@ -259,7 +259,10 @@ def test_the_page_has_every_claim_and_names_what_is_missing(runs):
         assert f"| {claim.statement.replace('|', chr(92) + '|')} |" in text
     assert "Cancer Drug Resp. Meth. (OpenML 46139)" in text
     assert "Missing, and not replaced by made-up data" in text
-    assert re.search(r"Cancer Drug Resp\. Meth\. \| 46139 \| missing", text)
+    table = (runs[0][1] / "tables" / "table-1.md").read_text()
+    assert re.search(r"Cancer Drug Resp\. Meth\. \| 46139 \| missing", table)
+    choices = (runs[0][1] / "README.md").read_text()
+    assert all(choice in choices for choice in (*page.DATA, *page.CHOICES))
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (runs[0][1] / target).exists(), target
 
