@@ -50,7 +50,7 @@ def kept_inside(text: str, page: str) -> str:
 
     def replacement(link: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, link[2]))
-        if path.startswith("src/"):
+        if path.startswith(("src/", "examples/")):
             return link[1]
         target = SHOWN.get(path)
         return f"[{link[1]}]({posixpath.relpath('docs/' + target, folder)})" if target else link[0]
