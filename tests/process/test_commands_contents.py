@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from anchorline.cli.contents import read_image, read_text
+from anchorline.cli.inputs import read_image, read_text
 from anchorline.errors import InstanceError
 
 MODEL = """

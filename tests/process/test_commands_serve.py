@@ -1,5 +1,7 @@
 """Collections of texts and images on the command line: a column of a table, and the files of a folder."""
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,9 +9,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from anchorline.cli import contents as contents_module
 from anchorline.cli.app import run
-from anchorline.cli.contents import CollectionOptions, ImageFiles, image_files, texts_of
+from anchorline.cli.options import Given
+from anchorline.cli.serve import ImageFiles, collection, image_files, texts_of
 from anchorline.errors import InstanceError, ParameterError, TableFileError
 from anchorline.studio.access import Proxy, StudioLimits
 
@@ -108,14 +110,14 @@ def test_files_are_read_when_they_are_needed(folder):
         image_files(str(folder))
 
 
-def test_images_in_memory_are_bounded_by_their_bytes(folder, monkeypatch):
+def test_only_two_images_stay_in_memory(folder):
     for i in range(4):
         Image.fromarray(np.zeros((100, 100, 3), dtype=np.uint8)).save(folder / "photos" / f"c{i}.png")
-    monkeypatch.setattr(contents_module, "_KEPT_BYTES", 70_000)
     files = ImageFiles(image_files("photos"))
-    for i in range(len(files)):
-        assert files[i] is files[i]
-    assert files.n_bytes == 60_000
+    kept = [weakref.ref(files[i]) for i in range(len(files)) if files[i] is files[i]]
+    assert len(kept) == 6
+    gc.collect()
+    assert [image() is not None for image in kept] == [False] * 4 + [True] * 2
     assert len(files[-1]) == 100
 
 
@@ -124,4 +126,4 @@ def test_texts_are_those_of_one_column(folder):
     with pytest.raises(TableFileError, match="no column 'text'"):
         texts_of("reviews.csv", "text")
     with pytest.raises(ParameterError, match="--column"):
-        CollectionOptions(text="reviews.csv").space()
+        collection(Given(text="reviews.csv", column=None, images=None))

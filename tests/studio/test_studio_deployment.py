@@ -1,18 +1,16 @@
 """The page about deployment names options that exist."""
 
-import inspect
 import json
 import pathlib
 import re
 import tomllib
 
-from anchorline.cli.app import expand_option_groups
 from anchorline.cli.serve import serve
 from anchorline.studio.access import StudioLimits
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "deployment.md"
-OPTIONS = inspect.signature(expand_option_groups(serve)).parameters
+OPTIONS = serve.options
 
 
 def test_every_option_of_the_deployment_page_exists():

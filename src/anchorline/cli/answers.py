@@ -1,354 +1,107 @@
-"""``anchorline explain``, ``rule``, ``frontier`` and ``changes``: questions about rows, asked in one flow."""
+"""``anchorline explain``, ``rule``, ``reasons``, ``frontier`` and ``changes``: what is asked about cases."""
 
-import enum
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
-
-import typer
+from typing import Any
 
 from anchorline.cli import options as opt
-from anchorline.cli.codes import Code
-from anchorline.cli.console import printable_lines
-from anchorline.cli.contents import ContentOptions, space_and_instances
-from anchorline.cli.formats import (
-    Format,
-    choose_format,
-    format_by_name,
-    plain_text,
-    png_bytes,
-    render,
-    terminal_text,
-    write_results,
-)
+from anchorline.cli.codes import Code, with_option_names
+from anchorline.cli.console import print_message, printable_lines
+from anchorline.cli.formats import choose_format, png_bytes, terminal_text, write_results
 from anchorline.cli.inputs import (
-    AskedModelOptions,
-    ExplainOptions,
-    OutputOptions,
-    SearchOptions,
-    TableOptions,
-    instances_to_explain,
-    parse_values,
-    require_rows,
-    split_pairs,
+    explainer_of,
+    load,
+    n_queries_of,
+    numbered_cases,
+    open_cache,
+    pairs_of,
+    search_keywords,
+    to_number,
+    to_values,
 )
-from anchorline.cli.options import option
+from anchorline.cli.options import Given, command, one_of, option, switch
 from anchorline.cli.progress import QueryProgress, expected_rows
-from anchorline.errors import ParameterError
+from anchorline.errors import FavorableError, ParameterError, ReasonsError
 from anchorline.explainer import Explainer
-from anchorline.settings import RuleSettings
+from anchorline.result.explanation import Explanation
+from anchorline.settings import ReasonSettings, RuleSettings
 
-ChangesFormat = enum.StrEnum("ChangesFormat", ["text", "json", "html"])
-FrontierFormat = enum.StrEnum("FrontierFormat", ["text", "png"])
-Examples = enum.StrEnum("Examples", ["values", "rows"])
-_Answer = TypeVar("_Answer")
-_USUAL = RuleSettings()
-_OPTIONS = {
-    r"\btarget=(?=')": "--goal ",
-    r"\b(the )?target(?= (is|must|out)\b|[,.])": "--goal",
-    "pass a threshold to the Explainer": "type --threshold NUMBER",
-    "leave the threshold out of the Explainer": "leave --threshold out",
-}
+_FORMATS = ("text", "json", "html", "png")
+_RULE, _REASONS = RuleSettings(), ReasonSettings()
+_QUERIES_OF_REASONS = 5000  # of one row, about
 
 
-def _answers(
-    ask: Callable[[Explainer, Any], _Answer],
-    instances: Sequence[tuple[int, Any]],
-    title: str,
-    number: int | None,
-    model: str,
-    space: Any,
-    options: tuple[OutputOptions, AskedModelOptions],
-) -> Iterator[tuple[int, _Answer]]:
-    """Yield the answer of each instance with its number; ``number`` is that of the queries, None for auto."""
-    output_options, model_options = options
-    loaded = model_options.load(model)
-    cache = model_options.open(model, loaded)
-    expected = expected_rows(number, len(instances))
-    with QueryProgress(title, expected, announce=number is not None) as progress:
-        explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)
-        for n_done, (place, instance) in enumerate(instances, start=1):
-            progress.describe(f"{title} row {place}")
-            yield place, ask(explainer, instance)
-            progress.set_expected(progress.n_rows / n_done * len(instances))
+# ---- the flow
 
 
-def _write(shown: Sequence[tuple[int, str | bytes]], form: enum.StrEnum, out: str | None) -> None:
-    """Write what is shown of each row; several texts are headed by their rows."""
-    if len(shown) > 1 and form == Format.text:
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """What is asked about every case, and how the answers are shown."""
+
+    title: str  # of the progress bar
+    ask: Callable[[Explainer, Any], Any]
+    text: Callable[[Any], str]
+    page: Callable[[Any, str], str] = lambda answer, case: str(answer.to_html())
+    is_answer: Callable[[Any], bool] = lambda answer: True
+    limit: int | None = None  # of queries, which is announced
+    n_typical: int | None = None  # queries without a limit
+    formats: tuple[str, ...] = _FORMATS
+
+
+def _answer(given: Given, question: _Question) -> Code:
+    """Ask about every case, and print the answers or write them; the exit code is 6 if one is no answer."""
+    space, cases = numbered_cases(given)
+    form = choose_format(given, question.formats, len(cases))
+    loaded = load(given, given.model)
+    cache = open_cache(given, given.model, loaded)
+    shown, are_answers = list[tuple[int, str | bytes]](), list[bool]()
+    expected = expected_rows(question.limit or question.n_typical, len(cases))
+    with QueryProgress(question.title, expected, announce=question.limit is not None) as progress:
+        explainer = explainer_of(given, progress.wrap_model(loaded), space, cache)
+        for n_done, (place, case) in enumerate(cases, start=1):
+            progress.describe(f"{question.title} row {place}")
+            try:
+                answer = question.ask(explainer, case)
+            except FavorableError as error:
+                print_message(with_option_names(f"Row {place}: {error}"))
+                continue
+            except ReasonsError as error:
+                raise error if len(cases) == 1 else type(error)(f"Row {place}: {error}") from None
+            are_answers.append(question.is_answer(answer))
+            shown.append((place, _shown(answer, form, question, place)))
+            progress.set_expected(progress.n_rows / n_done * len(cases))
+    if len(cases) > 1 and form == "text":
         shown = [(place, f"Row {place}\n{text!s}\n") for place, text in shown]
-    write_results(shown, out)
+    if shown:
+        write_results(shown, given.out)
+    return Code.OK if are_answers and all(are_answers) else Code.CANNOT_TELL
 
 
-def explain(
-    *,
-    model: opt.Model,
-    data: opt.OptionalData = None,
-    row: opt.Rows = None,
-    rows: opt.RowsFile = None,
-    target: opt.Target = None,
-    explain_options: ExplainOptions,
-    output_options: OutputOptions,
-    table_options: TableOptions,
-    content_options: ContentOptions,
-    details: opt.Details = False,
-    form: Annotated[Format | None, opt.FORMAT] = None,
-    out: opt.Out = None,
-    model_options: AskedModelOptions,
-) -> None:
-    """Explain why the model gives a row, or each of several rows, its prediction.
-
-    A row of --data is chosen by --row or --rows. A text (--text, --text-file) or an image (--image) needs no data.
-    With several rows, JSON output has one explanation per line. Pages and pictures need one file per row: put
-    {row} into the name in --out.
-    """
-    space, instances = space_and_instances(content_options, table_options, data, row, rows, target)
-    chosen_format = choose_format(form, out, len(instances))
-    keywords, text = explain_options.keywords(), terminal_text if out is None else plain_text
-    found = _answers(
-        lambda explainer, instance: explainer.explain(instance, **keywords),
-        instances,
-        "Explaining",
-        explain_options.n_queries,
-        model,
-        space,
-        (output_options, model_options),
-    )
-    shown = [(place, render(each, chosen_format, lambda e: text(e, details=details))) for place, each in found]
-    _write(shown, chosen_format, out)
+def _shown(answer: Any, form: str, question: _Question, place: int) -> str | bytes:
+    if form == "html":
+        return question.page(answer, f"Row {place}")
+    if form == "json":
+        return str(answer.to_json())
+    return png_bytes(answer.plot()) if form == "png" else question.text(answer)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOptions(SearchOptions):
-    """Options on the rule, and on how often the decision must stay."""
-
-    holds: Annotated[
-        str,
-        option(
-            "Share of altered copies with the facts that must keep the decision; none: the most that -k facts "
-            "hold.",
-            metavar="SHARE|none",
-        ),
-    ] = str(_USUAL.holds)
-    k: Annotated[int, option("Most facts of a rule.", "-k")] = _USUAL.k
-    within: Annotated[
-        float | None,
-        option(
-            "How much a number may change and still stay. [default: 10% of the prediction or of the spread of "
-            "outputs, whichever is larger]",
-            metavar="AMOUNT",
-        ),
-    ] = None
-    confidence: Annotated[float, option("With which all limits hold together.")] = _USUAL.confidence
-
-    def keywords(self) -> dict[str, Any]:
-        """Return the keywords of `Explainer.rule`."""
-        return SearchOptions.keywords(self) | {"holds": self._share()}
-
-    def _share(self) -> float | None:
-        if self.holds == "none":
-            return None
-        try:
-            return float(self.holds)
-        except ValueError:
-            raise ParameterError(
-                f"--holds is {self.holds!r}, but it must be a share or none. Type: --holds 0.95"
-            ) from None
+def _text_or_details(given: Given) -> Callable[[Any], str]:
+    """Return the function that makes the text of an answer."""
+    return lambda answer: printable_lines(answer.details() if given.details else answer)
 
 
-def rule(
-    *,
-    model: opt.Model,
-    data: opt.OptionalData = None,
-    row: opt.Rows = None,
-    rows: opt.RowsFile = None,
-    target: opt.Target = None,
-    rule_options: RuleOptions,
-    output_options: OutputOptions,
-    table_options: TableOptions,
-    content_options: ContentOptions,
-    details: opt.Details = False,
-    form: Annotated[Format | None, opt.FORMAT] = None,
-    out: opt.Out = None,
-    model_options: AskedModelOptions,
-) -> Code:
-    """Find the fewest facts, each as wide as possible, while which the decision stays.
+# ---- the questions
 
-    A row of --data is chosen by --row or --rows. A text (--text, --text-file) or an image (--image) needs no data.
-    With several rows, JSON output has one rule per line. Pages and pictures need one file per row: put {row} into
-    the name in --out. If the facts of a rule do not hold as often as asked, the exit code is 6.
-    """
-    space, instances = space_and_instances(content_options, table_options, data, row, rows, target)
-    chosen_format = choose_format(form, out, len(instances))
-    keywords, reached = rule_options.keywords(), list[bool]()
-    found = _answers(
-        lambda explainer, instance: explainer.rule(instance, **keywords),
-        instances,
-        "Searching for",
-        rule_options.n_queries,
-        model,
-        space,
-        (output_options, model_options),
-    )
-    shown = list[tuple[int, str | bytes]]()
-    for place, each in found:
-        reached.append(each.is_reached)
-        content = render(each, chosen_format, lambda e: printable_lines(e.details() if details else e))
-        shown.append((place, content))
-    _write(shown, chosen_format, out)
-    return Code.OK if all(reached) else Code.CANNOT_TELL
+_CASES = opt.MODEL | opt.OPTIONAL_DATA | opt.ROWS | opt.TARGET
+_ROWS = opt.MODEL | opt.DATA | opt.ROWS | opt.TARGET
+_WRITING = opt.DETAILS | opt.format_of(*_FORMATS) | opt.OUT
 
 
-def frontier(
-    *,
-    model: opt.Model,
-    data: opt.Data,
-    row: Annotated[
-        int,
-        typer.Option("--row", metavar="N", min=0, help="A row of the data, counted from 0.", show_default=False),
-    ],
-    target: opt.Target = None,
-    max_k: Annotated[int, typer.Option("-k", help="Largest number of facts to try; the smallest is 1.")] = 8,
-    search_options: SearchOptions,
-    output_options: OutputOptions,
-    table_options: TableOptions,
-    form: Annotated[FrontierFormat | None, opt.FORMAT] = None,
-    out: opt.Out = None,
-    model_options: AskedModelOptions,
-) -> None:
-    """Show how many facts an explanation needs: the best sum of 1, 2, ... facts, and how well each fits."""
-    chosen_format = format_by_name(form, out, FrontierFormat)
-    if max_k < 1:
-        raise ParameterError(f"-k is {max_k}, but it must be at least 1. Type: -k 8")
-    keywords = search_options.keywords()
-    found = _answers(
-        lambda explainer, row: explainer.frontier(row, range(1, max_k + 1), **keywords),
-        [(row, row)],
-        "Tracing",
-        search_options.n_queries,
-        model,
-        table_options.space(data, target),
-        (output_options, model_options),
-    )
-    for _, each in found:
-        content: str | bytes = printable_lines(each)
-        if chosen_format is FrontierFormat.png:
-            from anchorline.render.pictures import plot_frontier  # noqa: PLC0415  needs matplotlib
-
-            content = png_bytes(plot_frontier(each))
-        _write([(row, content)], chosen_format, out)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeOptions:
-    """Options on which changes are wanted."""
-
-    goal: Annotated[
-        str | None,
-        option(
-            "The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
-            metavar="WISH",
-        ),
-    ] = None
-    n: Annotated[int, option("Maximum number of changes to list.", "-n")] = 3
-    k: Annotated[
-        int | None, option("Maximum number of facts that change. [default: 3; of rows, any number]", "-k")
-    ] = None
-    examples: Annotated[
-        Examples, option("'values': few facts, any training values. 'rows': whole training rows.")
-    ] = Examples.values
-    allow: Annotated[
-        list[str] | None, option("A range LOW..HIGH, or values A,B. Repeatable.", metavar="COLUMN=VALUES")
-    ] = None
-    direction: Annotated[
-        list[str] | None, option("The only direction of a column. Repeatable.", metavar="COLUMN=up|down")
-    ] = None
-    cost: Annotated[
-        list[str] | None, option("How much a change of a column counts. Repeatable.", metavar="COLUMN=WEIGHT")
-    ] = None
-    queries: Annotated[int | None, option("Most answers of the model. [default: 100000]", metavar="N")] = None
-    seed: Annotated[int, option("Random seed. The same seed gives the same bytes.")] = 0
-
-    def keywords(self) -> dict[str, Any]:
-        """Return the keywords of `Explainer.changes`."""
-        return {
-            "target": self.goal,
-            "n": self.n,
-            "k": self.k,
-            "examples": self.examples.value,
-            "allowed": {name: parse_values(text) for name, text in split_pairs("--allow", self.allow)},
-            "direction": dict(split_pairs("--direction", self.direction)),
-            "cost": {name: _weight(name, text) for name, text in split_pairs("--cost", self.cost)},
-            "queries": self.queries,
-            "seed": self.seed,
-        }
-
-
-def changes(
-    *,
-    model: opt.Model,
-    data: opt.Data,
-    row: opt.Rows = None,
-    rows: opt.RowsFile = None,
-    target: opt.Target = None,
-    change_options: ChangeOptions,
-    output_options: OutputOptions,
-    table_options: TableOptions,
-    details: opt.Details = False,
-    form: Annotated[ChangesFormat | None, opt.FORMAT] = None,
-    out: opt.Out = None,
-    model_options: AskedModelOptions,
-) -> Code:
-    """Find sets of few facts whose change turns the decision, with an example that was asked of the model.
-
-    Columns that may not change are named by --fixed. If nothing turns the decision for a row, the exit code is 6.
-    """
-    require_rows(row, rows)
-    chosen_format = format_by_name(form, out, ChangesFormat)
-    space = table_options.space(data, target)
-    instances = instances_to_explain(row or (), rows, space)
-    keywords, turned = change_options.keywords(), list[bool]()
-
-    def ask(explainer: Explainer, instance: Any) -> Any:
-        try:
-            return explainer.changes(instance, **keywords)
-        except ParameterError as error:
-            raise type(error)(_by_options(str(error))) from None
-
-    def text(each: Any) -> str:
-        return printable_lines(f"{each}\n\n{each.details()}" if details else each)
-
-    shown = list[tuple[int, str | bytes]]()
-    options = (output_options, model_options)
-    for place, each in _answers(ask, instances, "Searching for", None, model, space, options):
-        turned.append(len(each) > 0)
-        shown.append((place, render(each, chosen_format, text)))
-    _write(shown, chosen_format, out)
-    return Code.OK if all(turned) else Code.CANNOT_TELL
-
-
-def _by_options(message: str) -> str:
-    """Name the options of the command in a message that names the arguments of Python."""
-    for pattern, named in _OPTIONS.items():
-        message = re.sub(pattern, named, message)
-    return message
-
-
-def _weight(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(
-            f"--cost of {name!r} is {text!r}, but it must be a number. Type: --cost {name}=2"
-        ) from None
-
-
-#: The summary and the examples of each command.
-COMMANDS: dict[Callable[..., Any], tuple[str, str]] = {
-    explain: (
-        "Explain why the model gives this row its prediction.",
-        """\
+@command(
+    "Explain why the model gives this row its prediction.",
+    _CASES | opt.EXPLAIN | opt.OUTPUT | opt.TABLE | opt.CONTENT | _WRITING | opt.ASKING,
+    """\
 anchorline explain model.skops --data train.csv --target approved --row 17
 anchorline explain model.onnx --data train.parquet --row 3 --row 8 --format json > why.jsonl
 anchorline explain booster.txt --data train.csv --rows new.csv --out 'why-{row}.html'
@@ -356,30 +109,238 @@ anchorline explain mypackage.scoring:score --data train.csv --row 0 -k 3 --outpu
 anchorline explain mypackage.reviews:classify --text "Great food, but slow."
 anchorline explain mypackage.photos:classify --image cat.png --segments grid --out why.html
 anchorline explain http://localhost:8080/v2/models/credit/infer --data train.csv --row 0 --queries 300""",
+)
+def explain(given: Given) -> Code:
+    """Explain why the model gives a row, or each of several rows, its prediction.
+
+    A row of --data is chosen by --row or --rows. A text (--text, --text-file) or an image (--image) needs no data.
+    With several rows, JSON output has one explanation per line. Pages and pictures need one file per row: put
+    {row} into the name in --out.
+    """
+    keywords = search_keywords(given, opt.EXPLAIN)
+
+    def text(explanation: Explanation) -> str:
+        if given.out is None:
+            return terminal_text(explanation, details=given.details)
+        return explanation.details() if given.details else str(explanation)
+
+    question = _Question(
+        title="Explaining",
+        ask=lambda explainer, case: explainer.explain(case, **keywords),
+        text=text,
+        limit=n_queries_of(given),
+    )
+    return _answer(given, question)
+
+
+RULE = {
+    **opt.SEARCH,
+    "holds": option(
+        str,
+        "Share of altered copies with the facts that must keep the decision; none: the most that -k facts hold.",
+        "SHARE|none",
+        default=str(_RULE.holds),
     ),
-    rule: (
-        "Find the few facts while which the decision stays.",
-        """\
+    "k": option(int, "Most facts of a rule.", None, "-k", default=_RULE.k),
+    "within": option(
+        float,
+        "How much a number may change and still stay. [default: 10% of the prediction or of the spread of "
+        "outputs, whichever is larger]",
+        "AMOUNT",
+    ),
+    **opt.CONFIDENCE,
+}
+
+
+@command(
+    "Find the few facts while which the decision stays.",
+    _CASES | RULE | opt.OUTPUT | opt.TABLE | opt.CONTENT | _WRITING | opt.ASKING,
+    """\
 anchorline rule model.skops --data train.csv --target approved --row 17
 anchorline rule model.skops --data train.csv --target approved --row 17 --holds 0.99 -k 6
 anchorline rule model.skops --data train.csv --target approved --row 17 --holds none -k 2
 anchorline rule price.txt --data train.csv --row 3 --within 25 --out rule.html
 anchorline rule model.onnx --data train.parquet --rows new.csv --format json > rules.jsonl
 anchorline rule mypackage.reviews:classify --text "Great food, but slow.\"""",
+)
+def rule(given: Given) -> Code:
+    """Find the fewest facts, each as wide as possible, while which the decision stays.
+
+    A row of --data is chosen by --row or --rows. A text (--text, --text-file) or an image (--image) needs no data.
+    With several rows, JSON output has one rule per line. Pages and pictures need one file per row: put {row} into
+    the name in --out. If the facts of a rule do not hold as often as asked, the exit code is 6.
+    """
+    keywords, needed = search_keywords(given, RULE), "a share or none. Type: --holds 0.95"
+    keywords["holds"] = None if given.holds == "none" else to_number(given.holds, float, "--holds", needed)
+    question = _Question(
+        title="Searching for",
+        ask=lambda explainer, case: explainer.rule(case, **keywords),
+        text=_text_or_details(given),
+        is_answer=lambda found: bool(found.is_reached),
+        limit=n_queries_of(given),
+    )
+    return _answer(given, question)
+
+
+REASONS = {
+    "codes": option(str, "The map of codes: a CSV file (attribute,when,code,text) or a JSON file.", "FILE"),
+    "n": option(int, "Most reasons.", None, "-n", default=_REASONS.n),
+    **opt.LETTER,
+    "recourse": switch("Also say what another value of each reason alone would do."),
+    "time": option(str, "A time for the record.", "TEXT", default=""),
+    "queries": option(
+        int, "Most answers of the model. [default: until it is clear, or known within 1% of the largest]", "N"
     ),
-    frontier: (
-        "Show how many facts an explanation needs.",
-        """\
+    **opt.SEED,
+}
+
+
+@command(
+    "State the main reasons of an adverse decision, by your own map of codes.",
+    _ROWS
+    | REASONS
+    | opt.OUTPUT
+    | opt.TABLE
+    | {"letter": switch("Print the texts of the letter only.")}
+    | opt.DETAILS
+    | opt.format_of("text", "json", "html")
+    | opt.OUT
+    | opt.ASKING,
+    """\
+anchorline reasons model.skops --data train.csv --target approved --output yes --threshold 0.5 --row 17
+anchorline reasons model.skops --data train.csv --target approved --output yes --threshold 0.5 --row 17 \
+--codes codes.csv --reference near --letter
+anchorline reasons risk.onnx --data train.csv --threshold 0.2 --adverse above --rows new.csv --codes codes.csv \
+--format json > reasons.jsonl
+anchorline reasons model.skops --data train.csv --target approved --output yes --threshold 0.5 --row 17 \
+--codes codes.csv --recourse --prohibited sex --out file.html""",
+)
+def reasons(given: Given) -> Code:
+    """State the main reasons of an adverse decision, worst first, compared with a reference.
+
+    The decision is that of --threshold. With --reference near, the case is compared with the rows that score at
+    the threshold or slightly beyond it. With several rows, JSON output has one record per line, pages need one
+    file per row, and rows with a favorable decision are skipped. If no row has reasons, the exit code is 6.
+    """
+    if given.letter and given.codes is None:
+        raise ParameterError("--letter prints the texts of your codes. Type --codes FILE.")
+    keywords = given.of(REASONS) | {"prohibited": given.prohibited or (), "queries": given.queries or "auto"}
+    text = _text_or_details(given)
+    if given.letter:
+        given.form, text = "text", lambda found: printable_lines("\n".join(found.letter()))
+    question = _Question(
+        title="Comparing",
+        ask=lambda explainer, case: explainer.reasons(case, **keywords),
+        text=text,
+        page=lambda found, case: str(found.to_html(case)),
+        n_typical=_QUERIES_OF_REASONS,
+        formats=("text", "json", "html"),
+    )
+    return _answer(given, question)
+
+
+@command(
+    "Show how many facts an explanation needs.",
+    opt.MODEL
+    | opt.DATA
+    | {"row": option(int, "A row of the data, counted from 0.", "N", default=opt.REQUIRED, min=0)}
+    | opt.TARGET
+    | {"max_k": option(int, "Largest number of facts to try; the smallest is 1.", None, "-k", default=8)}
+    | opt.SEARCH
+    | opt.OUTPUT
+    | opt.TABLE
+    | opt.format_of("text", "png")
+    | opt.OUT
+    | opt.ASKING,
+    """\
 anchorline frontier model.skops --data train.csv --target approved --row 17
 anchorline frontier model.onnx --data train.parquet --row 3 -k 12 --out frontier.png""",
+)
+def frontier(given: Given) -> Code:
+    """Show how many facts an explanation needs: the best sum of 1, 2, ... facts, and how well each fits."""
+    if given.max_k < 1:
+        raise ParameterError(f"-k is {given.max_k}, but it must be at least 1. Type: -k 8")
+    keywords, sizes = search_keywords(given, opt.SEARCH), range(1, given.max_k + 1)
+    question = _Question(
+        title="Tracing",
+        ask=lambda explainer, case: explainer.frontier(case, sizes, **keywords),
+        text=printable_lines,
+        limit=n_queries_of(given),
+        formats=("text", "png"),
+    )
+    given.row, given.rows = [given.row], None
+    return _answer(given, question)
+
+
+CHANGES = {
+    "goal": option(
+        str,
+        "The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
+        "WISH",
     ),
-    changes: (
-        "Find the few facts whose change turns the decision.",
-        """\
+    "n": option(int, "Maximum number of changes to list.", None, "-n", default=3),
+    "k": option(int, "Maximum number of facts that change. [default: 3; of rows, any number]", None, "-k"),
+    "examples": option(
+        one_of("values", "rows"),
+        "'values': few facts, any training values. 'rows': whole training rows.",
+        default="values",
+    ),
+    "allow": option(list[str], "A range LOW..HIGH, or values A,B. Repeatable.", "COLUMN=VALUES"),
+    "direction": option(list[str], "The only direction of a column. Repeatable.", "COLUMN=up|down"),
+    "cost": option(list[str], "How much a change of a column counts. Repeatable.", "COLUMN=WEIGHT"),
+    "queries": option(int, "Most answers of the model. [default: 100000]", "N"),
+    **opt.SEED,
+}
+
+
+@command(
+    "Find the few facts whose change turns the decision.",
+    _ROWS
+    | CHANGES
+    | opt.OUTPUT
+    | opt.TABLE
+    | opt.DETAILS
+    | opt.format_of("text", "json", "html")
+    | opt.OUT
+    | opt.ASKING,
+    """\
 anchorline changes model.skops --data train.csv --target approved --row 17
 anchorline changes model.skops --data train.csv --target approved --row 17 --goal approved --fixed age
 anchorline changes model.skops --data train.csv --target approved --row 17 --examples rows
 anchorline changes price.txt --data train.csv --row 3 --goal '>= 300' --allow rooms=3..6 --direction area=up
 anchorline changes model.onnx --data train.parquet --rows new.csv --cost income=2 --format json > changes.jsonl""",
-    ),
-}
+)
+def changes(given: Given) -> Code:
+    """Find sets of few facts whose change turns the decision, with an example that was asked of the model.
+
+    Columns that may not change are named by --fixed. If nothing turns the decision for a row, the exit code is 6.
+    """
+    weights = {
+        name: to_number(text, float, f"--cost of {name!r}", f"a number. Type: --cost {name}=2")
+        for name, text in pairs_of("--cost", given.cost)
+    }
+    keywords = given.of(("n", "k", "examples", "queries", "seed")) | {
+        "target": given.goal,
+        "allowed": {name: to_values(text) for name, text in pairs_of("--allow", given.allow)},
+        "direction": dict(pairs_of("--direction", given.direction)),
+        "cost": weights,
+    }
+
+    def ask(explainer: Explainer, case: Any) -> Any:
+        try:
+            return explainer.changes(case, **keywords)
+        except ParameterError as error:  # here, --target is another option
+            message = re.sub(r"\btarget=(?=')", "--goal ", str(error))
+            message = re.sub(r"\b(the )?target(?= (is|must|out)\b|[,.])", "--goal", message)
+            message = message.replace("pass a threshold to the Explainer", "type --threshold NUMBER")
+            message = message.replace("leave the threshold out of the Explainer", "leave --threshold out")
+            raise type(error)(message) from None
+
+    question = _Question(
+        title="Searching for",
+        ask=ask,
+        text=lambda found: printable_lines(f"{found}\n\n{found.details()}" if given.details else found),
+        is_answer=lambda found: len(found) > 0,
+        formats=("text", "json", "html"),
+    )
+    return _answer(given, question)

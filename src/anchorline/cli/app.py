@@ -1,14 +1,12 @@
 """The typer application: its commands, its version option, its errors and its exit codes."""
 
 import contextlib
-import functools
 import inspect
 import logging
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any
@@ -18,7 +16,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from anchorline._version import __version__
-from anchorline.cli.codes import HELP, Code, code_of, root_cause
+from anchorline.cli.codes import HELP, Code, code_of, root_cause, successor_of, with_option_names
 from anchorline.cli.console import (
     State,
     convert_write_errors,
@@ -29,14 +27,13 @@ from anchorline.cli.console import (
     redirect_to_null,
     reserve_stdout,
 )
-from anchorline.cli.options import Debug, Verbose, parameters_of, successor_of, with_option_names
 from anchorline.errors import AnchorlineError, ReasonsError
 
 #: The commands and their modules, which are imported when the command runs or its help is shown.
 COMMANDS = {
     "explain": "answers",
     "rule": "answers",
-    "reasons": "reasons",
+    "reasons": "answers",
     "batch": "batch",
     "verify": "verify",
     "frontier": "answers",
@@ -46,6 +43,7 @@ COMMANDS = {
     "demo": "demo",
     "doctor": "doctor",
 }
+_BENCHMARKS = ("paper", "peers", "quick")
 
 
 class _Commands(TyperGroup):
@@ -55,11 +53,9 @@ class _Commands(TyperGroup):
         return [*COMMANDS, "bench"]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.list_commands(ctx):
-            for each in self.list_commands(ctx):  # so that similar names can be suggested
-                self.get_command(ctx, each)
-        elif cmd_name not in self.commands:
-            self.commands[cmd_name] = _command(cmd_name)
+        names = self.list_commands(ctx)
+        for name in [cmd_name] if cmd_name in names else names:  # all, so that similar names can be suggested
+            self.commands.setdefault(name, _command(name))
         return self.commands.get(cmd_name)
 
 
@@ -80,64 +76,78 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
+def _set_debug(value: bool) -> bool:
+    State.debug = State.debug or value
+    return value
+
+
+def _set_verbose(value: bool) -> bool:
+    if value:
+        logging.getLogger().setLevel(logging.INFO)
+    return value
+
+
+#: Options of every command, which take effect when they are parsed.
+_EVERYWHERE = {
+    "debug": typer.Option(
+        "--debug", callback=_set_debug, help="Print the full traceback of an error.", is_eager=True
+    ),
+    "verbose": typer.Option(
+        "--verbose", "-v", callback=_set_verbose, help="Print more log messages.", is_eager=True
+    ),
+}
+
+
 @app.callback()
 def _global_options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
-    debug: Debug = False,
-    verbose: Verbose = False,
+    debug: Annotated[bool, _EVERYWHERE["debug"]] = False,
+    verbose: Annotated[bool, _EVERYWHERE["verbose"]] = False,
 ) -> None:
     pass
 
 
-def expand_option_groups(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with a signature in which the fields of every dataclass parameter replace the parameter.
-
-    Every command also gets ``--debug`` and ``--verbose``, whose callbacks take effect when they are parsed.
-    """
-    groups: dict[str, Any] = {}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            parameters += parameters_of(groups[name])
-        else:
-            parameters.append(parameter)
-    for name, annotation in (("debug", Debug), ("verbose", Verbose)):
-        parameters.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
-        )
-
-    @functools.wraps(command)
-    def run(*, debug: bool, verbose: bool, **values: Any) -> Any:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        return command(**values)
-
-    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword_only}
-    return run
+def _command(name: str) -> Any:
+    """Return the command, or the group of commands, of a name."""
+    module = import_module(f"anchorline.cli.{COMMANDS.get(name, name)}")
+    group = typer.Typer(name=name, epilog=HELP, add_completion=False, rich_markup_mode=None)
+    if name == "bench":
+        group.info.help = module.SUMMARY
+    for each in _BENCHMARKS if name == "bench" else (name,):
+        command = getattr(module, each)
+        example_lines = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in command.examples.splitlines())
+        texts: dict[str, Any] = {"help": inspect.getdoc(command.run), "epilog": f"{example_lines}\n{HELP}"}
+        add = group.command(each, short_help=command.summary, context_settings=dict(command.context), **texts)
+        add(_guarded(command))
+    return get_command(group)
 
 
-def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command wrapped so that an error prints one line on standard error and sets the exit code."""
+def _guarded(command: Any) -> Callable[..., None]:
+    """Return the function that typer calls: an error prints one line on standard error and sets the exit code."""
 
-    @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> None:
+    def run(*, debug: bool, verbose: bool, **values: Any) -> None:
         from anchorline.model.predictor import contain_exits  # noqa: PLC0415  heavy
 
         try:
             # Without contain_exits, a model that calls sys.exit(0) would end the command with a success code.
             with contain_exits(), reserve_stdout():
-                code = command(*arguments, **options)
+                code = command(**values)
         except (Exception, KeyboardInterrupt) as error:
             if type(error).__module__.partition(".")[0] in ("typer", "click"):
                 raise  # wrong usage, or an intended exit
             raise typer.Exit(report(error)) from None
         raise typer.Exit(int(code or Code.OK))
 
+    kind, everywhere = inspect.Parameter.KEYWORD_ONLY, _EVERYWHERE.items()
+    parameters = [option.parameter(name) for name, option in command.options.items()]
+    parameters += [
+        inspect.Parameter(name, kind, default=False, annotation=Annotated[bool, option])
+        for name, option in everywhere
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
@@ -167,29 +177,10 @@ def report(error: BaseException) -> Code:
     return code_of(error)
 
 
-def _command(name: str) -> Any:
-    """Return the command, or the group of commands, that a module of its name describes."""
-    module = import_module(f"anchorline.cli.{COMMANDS.get(name, name)}")
-    group = typer.Typer(name=name, epilog=HELP, add_completion=False, rich_markup_mode=None)
-    described: dict[Any, tuple[str, str]]
-    if name == "bench":
-        group.info.help, described = module.SUMMARY, module.COMMANDS
-    elif COMMANDS[name] == name:
-        described = {getattr(module, name): (module.SUMMARY, module.EXAMPLES)}
-    else:
-        described = {command: texts for command, texts in module.COMMANDS.items() if command.__name__ == name}
-    for command, (summary, examples) in described.items():
-        example_lines = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
-        settings = getattr(module, "SETTINGS", None)  # of the command's context
-        add = group.command(short_help=summary, epilog=f"{example_lines}\n{HELP}", context_settings=settings)
-        add(guarded(expand_option_groups(command)))
-    return get_command(group)
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; None means the arguments of the process."""
     prepare_streams()
-    prepare_logging(logging.WARNING)
+    prepare_logging()
     signal.signal(signal.SIGTERM, _terminate)
     try:
         with convert_write_errors():  # typer prints help and completion scripts itself
@@ -206,7 +197,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return report(error)
         command_path = getattr(getattr(error, "ctx", None), "command_path", "anchorline")
         gone = successor_of(str(getattr(error, "option_name", "")))
-        print_message(f"{error.format_message() if gone is None else gone} Type: {command_path} --help")
+        print_message(f"{gone or error.format_message()} Type: {command_path} --help")
         return Code.USAGE
 
 

@@ -1,6 +1,8 @@
-"""The exit codes of the process, and which error leads to which code."""
+"""What an error becomes: an exit code, and a message in the words of the command line."""
 
 import enum
+import re
+from typing import Any
 
 from anchorline import errors
 
@@ -34,22 +36,13 @@ Exit codes:
      reached                           143  terminated
   5  the result cannot be written"""
 
-_BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
+_BY_ERROR: tuple[tuple[Any, Code], ...] = (
     (errors.MissingDependencyError, Code.MISSING),
     (errors.OutputFileError, Code.OUTPUT),
-    (errors.ModelFileError, Code.INPUT),
-    (errors.UntrustedError, Code.INPUT),
-    (errors.ModelInputError, Code.INPUT),
-    (errors.TableFileError, Code.INPUT),
-    (errors.FormatError, Code.INPUT),
-    (errors.JournalError, Code.INPUT),
-    (errors.InstanceError, Code.INPUT),
-    (errors.PredictorError, Code.MODEL),
-    (errors.RowError, Code.MODEL),
-    (errors.WorkerError, Code.MODEL),
-    (errors.PredictorOutputError, Code.MODEL),
-    (errors.BudgetError, Code.USAGE),
-    (errors.ParameterError, Code.USAGE),
+    ((errors.ModelFileError, errors.UntrustedError, errors.ModelInputError), Code.INPUT),
+    ((errors.TableFileError, errors.FormatError, errors.JournalError, errors.InstanceError), Code.INPUT),
+    ((errors.PredictorError, errors.RowError, errors.WorkerError, errors.PredictorOutputError), Code.MODEL),
+    ((errors.BudgetError, errors.ParameterError), Code.USAGE),
     (errors.AnchorlineError, Code.CANNOT_TELL),
 )
 
@@ -64,3 +57,72 @@ def root_cause(error: BaseException) -> BaseException:
     while isinstance(error, errors.PredictorError) and isinstance(error.__cause__, errors.AnchorlineError):
         error = error.__cause__
     return error
+
+
+# Python keywords that appear in error messages, and the options of the command line that set them.
+_SAME_NAMES = """
+    sigma queries seed alternatives confidence threshold holds within codes adverse prohibited output task
+    neighbors fixed categorical reference parallel direction cost examples time_limit output_range output_scale
+    batch_rows row_timeout"""
+_OPTION_OF_KEYWORD = {
+    **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES.split()},
+    **{"k": "-k", "n": "-n", "cuts": "--cut", "groups": "--group", "classes": "--class", "column": "--output"},
+    **{"allowed": "--allow", "n_jobs": "--jobs", "requests_per_second": "--rate", "max_retries": "--retries"},
+}
+_NAMES = "|".join(_OPTION_OF_KEYWORD)
+_VALUE = r"\{'([^']+)': \[([^]]+)\]\}|\['([^']+)'\]|\((\S+), (\S+)\)|'([^']*)'|-?[\w.]*\w|(?=[, ])"
+_KEYWORD = re.compile(
+    rf"(?:^|(?<=\. ))({_NAMES})(?:\['([^']+)'\])? (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})"
+)
+_EXPLAINER = re.compile(r"Explainer\(model, table, ([^()]*)\)")
+_CODES = re.compile(r"\bcodes=\{'([^']+)': (?:\{'([^']+)': )?\('([^']+)', '([^']+)'\)\}+")
+
+
+def with_option_names(text: str) -> str:
+    """Return an error message in which options of the command line replace Python keywords.
+
+    >>> with_option_names("queries is 1, but it must be at least 32. Type queries=300, or queries='auto'.")
+    '--queries is 1, but it must be at least 32. Type --queries 300, or --queries auto.'
+    >>> with_option_names("n is 0, but it must be a whole number >= 1. Type n=4.")
+    '-n is 0, but it must be a whole number >= 1. Type -n 4.'
+    >>> with_option_names("Type output_range=(0, 1), or cuts={'age': [30, 40]}, or fixed=['age'].")
+    'Type --output-range 0 1, or --cut age=30,40, or --fixed age.'
+    >>> with_option_names("cuts['age'] is ['a']; it must list numbers.")
+    "--cut age is ['a']; it must list numbers."
+    >>> with_option_names("Type Explainer(model, table, output='yes', threshold=0.5).")
+    'Type --output yes --threshold 0.5.'
+    >>> with_option_names("Add them, such as codes={'age': {'low': ('R01', 'Text')}}.")
+    'Add them, such as the line age,low,R01,Text in --codes.'
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        subject, column, name, value, key, values, only, low, high, word = match.groups()
+        if subject:
+            return f"{_OPTION_OF_KEYWORD[subject]} {column + ' ' if column else ''}"
+        if key:
+            value = f"{key}={values.replace(', ', ',')}".replace("'", "")
+        elif low:
+            value = f"{low} {high}"
+        return f"{_OPTION_OF_KEYWORD[name]} {only or word or value}".rstrip()
+
+    text = _EXPLAINER.sub(lambda match: match[1].replace(", ", " "), text)
+    text = _CODES.sub(r"the line \1,\2,\3,\4 in --codes", text)
+    return _KEYWORD.sub(replacement, text)
+
+
+def successor_of(option: str) -> str | None:
+    """Return one sentence that names what replaces an option of 0.1; None if the option never existed.
+
+    >>> successor_of("--budget"), successor_of("--frobnicate")
+    ('There is no option --budget: --queries is that number.', None)
+    """
+    from anchorline.changes.find import SUCCESSORS as OF_CHANGES  # noqa: PLC0415  heavy
+    from anchorline.explainer import _GONE as OF_EXPLAINERS  # noqa: PLC0415  heavy
+    from anchorline.settings import SUCCESSORS  # noqa: PLC0415  heavy
+    from anchorline.spaces.table import _GONE as OF_TABLES  # noqa: PLC0415  heavy
+
+    name = option.removeprefix("--").replace("-", "_")
+    keyword = {"samples": "n_samples", "bins": "n_bins"}.get(name, name)
+    others = {"max_samples": "--max-queries counts all answers of the model per request"}
+    why = (OF_EXPLAINERS | OF_CHANGES | SUCCESSORS | OF_TABLES | others).get(keyword)
+    return why and with_option_names(f"There is no option {option}: {why.removesuffix('.')}.")

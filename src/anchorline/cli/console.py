@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 import typer
-from rich.console import Console
 
 from anchorline import _version
 from anchorline.errors import OutputFileError
-from anchorline.io.files import reason_of
 from anchorline.render.characters import printable
 
 _PACKAGE_FOLDER = Path(_version.__file__).parent
@@ -99,6 +97,8 @@ def convert_write_errors() -> Iterator[None]:
         redirect_to_null(_result_stream())
         if isinstance(error, BrokenPipeError):
             raise
+        from anchorline.io.files import reason_of  # noqa: PLC0415  heavy
+
         target = "Standard output" if error.filename is None else repr(error.filename)
         raise OutputFileError(f"{target} cannot be written: {reason_of(error)}.") from error
 
@@ -144,23 +144,18 @@ def is_ascii_only() -> bool:
     return False
 
 
-def error_console() -> Console:
-    """Return a console for progress bars, which is silent unless standard error is a terminal."""
-    return Console(stderr=True, markup=False, highlight=False, emoji=False)
-
-
 class _OneLineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"anchorline: {record.levelname.lower()}: {one_line(record.getMessage())}"
 
 
-def prepare_logging(level: int) -> None:
+def prepare_logging() -> None:
     """Write every warning and every log record to standard error, on one line each."""
     State.log = logging.StreamHandler(sys.stderr)
     State.log.setFormatter(_OneLineFormatter())
     root = logging.getLogger()
     root.handlers[:] = [State.log]
-    root.setLevel(level)
+    root.setLevel(logging.WARNING)
     logging.captureWarnings(True)
     warnings.formatwarning = _format_warning
 
@@ -179,16 +174,3 @@ class State:
     debug: bool = False
     results: TextIO | None = None
     log: logging.Handler = logging.NullHandler()
-
-
-def set_debug(value: bool) -> bool:
-    """Store ``--debug``."""
-    State.debug = State.debug or value
-    return value
-
-
-def set_verbose(value: bool) -> bool:
-    """Lower the log level for ``--verbose``."""
-    if value:
-        logging.getLogger().setLevel(logging.INFO)
-    return value

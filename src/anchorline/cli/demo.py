@@ -1,27 +1,25 @@
 """``anchorline demo``."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from anchorline.cli.console import print_result, printable_lines
 from anchorline.cli.formats import terminal_text
+from anchorline.cli.options import Given, command, option
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
 from anchorline.io import write_atomically
-
-SUMMARY = "Train a model, explain one prediction, write a report."
-EXAMPLES = """\
-anchorline demo --out report.html"""
+from anchorline.spaces.table import Table
 
 
-def demo(
-    out: Annotated[
-        str, typer.Option("--out", metavar="PATH", help="Where the report is written.")
-    ] = "report.html",
-) -> None:
+@command(
+    "Train a model, explain one prediction, write a report.",
+    {"out": option(str, "Where the report is written.", "PATH", default="report.html")},
+    "anchorline demo --out report.html",
+)
+def demo(given: Given) -> None:
     """Train a small model on a data set of scikit-learn, explain one prediction, and write a report."""
+    out = given.out
     if Path(out).suffix.lower() not in (".html", ".htm", ""):
         raise ParameterError(
             f"--out is {out!r}, but the report is an HTML page. Type a name that ends in .html: --out report.html"
@@ -29,9 +27,6 @@ def demo(
     from sklearn.datasets import load_breast_cancer  # noqa: PLC0415  heavy
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415
     from sklearn.model_selection import train_test_split  # noqa: PLC0415
-
-    from anchorline.explainer import Explainer  # noqa: PLC0415
-    from anchorline.spaces.table import Table  # noqa: PLC0415
 
     data = load_breast_cancer()
     labels = data.target_names[data.target]
@@ -43,9 +38,7 @@ def demo(
         explanation = explainer.explain(test[0].tolist())
         frontier = explainer.frontier(test[0].tolist())
     write_atomically(out, explanation.to_html(frontier))
-    print_result(f"A forest was trained on {len(train)} tumors. Why does it call this one malignant or benign?")
-    print_result("")
-    print_result(terminal_text(explanation))
-    print_result("")
+    print_result(f"A forest was trained on {len(train)} tumors. Why does it call this one malignant or benign?\n")
+    print_result(f"{terminal_text(explanation)}\n")
     print_result(f"The whole report: {printable_lines(out)}")
     print_result("To explore cases in a browser, type: anchorline serve --demo")

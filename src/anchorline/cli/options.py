@@ -1,171 +1,210 @@
-"""Arguments and options that several commands share, and option names in error messages."""
+"""Options as tables: a command names the groups that it takes, and gets the values as one object."""
 
 import enum
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from inspect import Parameter, signature
-from typing import Annotated, Any, get_args
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 
-from anchorline.cli.console import set_debug, set_verbose
+from anchorline.model.loaders import KINDS
+from anchorline.settings import Settings
+from anchorline.spaces.table import NEIGHBORS
 
-# Python keywords that appear in error messages, and the options of the command line that set them.
-_OPTION_OF_KEYWORD = {
-    "k": "-k",
-    "n": "-n",
-    "cuts": "--cut",
-    "groups": "--group",
-    "classes": "--class",
-    "column": "--output",
-    "allowed": "--allow",
-    "n_jobs": "--jobs",
-    "requests_per_second": "--rate",
-    "max_retries": "--retries",
-    **{name: f"--{name}" for name in ("sigma", "queries", "seed", "alternatives", "confidence", "threshold")},
-    **{name: f"--{name}" for name in ("holds", "within", "codes", "adverse", "prohibited")},
-    **{name: f"--{name}" for name in ("output", "task", "neighbors", "fixed", "categorical", "reference")},
-    **{name: f"--{name}" for name in ("parallel", "direction", "cost", "examples")},
-    **{name: f"--{name.replace('_', '-')}" for name in ("time_limit", "output_range", "output_scale")},
-    **{name: f"--{name.replace('_', '-')}" for name in ("batch_rows", "row_timeout")},
-}
-_NAMES = "|".join(_OPTION_OF_KEYWORD)
-_VALUE = r"\{'([^']+)': \[([^]]+)\]\}|\['([^']+)'\]|\((\S+), (\S+)\)|'([^']*)'|-?[\w.]*\w|(?=[, ])"
-_KEYWORD = re.compile(
-    rf"(?:^|(?<=\. ))({_NAMES})(?:\['([^']+)'\])? (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})"
-)
-_EXPLAINER = re.compile(r"Explainer\(model, table, ([^()]*)\)")
-_CODES = re.compile(r"\bcodes=\{'([^']+)': (?:\{'([^']+)': )?\('([^']+)', '([^']+)'\)\}+")
-_GONE = {  # options of 0.1, and the keywords whose successors are named
-    "--samples": "n_samples",
-    "--objective": "objective",
-    "--sampling": "sampling",
-    "--pairs": "pairs",
-    "--budget": "budget",
-    "--max-queries": "max_queries",
-    "--bins": "n_bins",
-    "--within": "within",
-    "--literals": "literals",
-    "--max-facts": "max_facts",
-    "--column": "column",
-    "--max-samples": "max_samples",
-}
+REQUIRED = Parameter.empty
+_USUAL = Settings()
 
 
-def with_option_names(text: str) -> str:
-    """Return an error message in which options of the command line replace Python keywords.
+class Given(SimpleNamespace):
+    """The value of every option of a command."""
 
-    >>> with_option_names("queries is 1, but it must be at least 32. Type queries=300, or queries='auto'.")
-    '--queries is 1, but it must be at least 32. Type --queries 300, or --queries auto.'
-    >>> with_option_names("n is 0, but it must be a whole number >= 1. Type n=4.")
-    '-n is 0, but it must be a whole number >= 1. Type -n 4.'
-    >>> with_option_names("Type output_range=(0, 1), or cuts={'age': [30, 40]}, or fixed=['age'].")
-    'Type --output-range 0 1, or --cut age=30,40, or --fixed age.'
-    >>> with_option_names("cuts['age'] is ['a']; it must list numbers.")
-    "--cut age is ['a']; it must list numbers."
-    >>> with_option_names("Type Explainer(model, table, output='yes', threshold=0.5).")
-    'Type --output yes --threshold 0.5.'
-    >>> with_option_names("Add them, such as codes={'age': {'low': ('R01', 'Text')}}.")
-    'Add them, such as the line age,low,R01,Text in --codes.'
-    """
-
-    def replacement(match: re.Match[str]) -> str:
-        subject, column, name, value, key, values, only, low, high, word = match.groups()
-        if subject:
-            return f"{_OPTION_OF_KEYWORD[subject]} {column + ' ' if column else ''}"
-        if key:
-            value = f"{key}={values.replace(', ', ',')}".replace("'", "")
-        elif low:
-            value = f"{low} {high}"
-        return f"{_OPTION_OF_KEYWORD[name]} {only or word or value}".rstrip()
-
-    text = _EXPLAINER.sub(lambda match: match[1].replace(", ", " "), text)
-    text = _CODES.sub(r"the line \1,\2,\3,\4 in --codes", text)
-    return _KEYWORD.sub(replacement, text)
+    def of(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the values of some options, such as those of a group."""
+        return {name: getattr(self, name) for name in names}
 
 
-def successor_of(option: str) -> str | None:
-    """Return one sentence that names what replaces an option of 0.1; None if the option never existed.
+@dataclass(frozen=True)
+class Option:
+    """One option; it is called --like-its-place in the table unless names are given. None stands for no value."""
 
-    >>> successor_of("--budget"), successor_of("--frobnicate")
-    ('There is no option --budget: --queries is that number.', None)
-    """
-    if option not in _GONE:
-        return None
-    from anchorline.changes.find import SUCCESSORS as OF_CHANGES  # noqa: PLC0415  heavy
-    from anchorline.explainer import _GONE as OF_EXPLAINERS  # noqa: PLC0415  heavy
-    from anchorline.settings import SUCCESSORS  # noqa: PLC0415  heavy
-    from anchorline.spaces.table import _GONE as OF_TABLES  # noqa: PLC0415  heavy
-
-    others = OF_EXPLAINERS | {"max_samples": "--max-queries counts all answers of the model per request"}
-    why = (others | OF_TABLES | OF_CHANGES | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
-    return with_option_names(f"There is no option {option}: {why.removesuffix('.')}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Option:
+    kind: Any
     help: str
-    names: tuple[str, ...]
-    settings: dict[str, Any]
+    metavar: str | None = None
+    default: Any = None
+    names: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_argument: bool = False
+
+    def parameter(self, name: str) -> Parameter:
+        """Return the parameter of a function from which typer makes the option."""
+        kind = self.kind | None if self.default is None else self.kind
+        settings = {"help": self.help, "metavar": self.metavar, **self.settings}
+        if self.is_argument:
+            info: Any = typer.Argument(show_default=False, **settings)
+        else:
+            info = typer.Option(*(self.names or (f"--{name.replace('_', '-')}",)), **settings)
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=self.default, annotation=Annotated[kind, info])
 
 
-def option(help: str, *names: str, **settings: Any) -> _Option:
-    """Describe a field of a group of options; the option is called --like-the-field unless names are given."""
-    return _Option(help, names, settings)
+def option(
+    kind: Any, help: str, metavar: str | None = None, *names: str, default: Any = None, **settings: Any
+) -> Option:
+    """Describe an option whose value is one of a kind, or a list of them."""
+    return Option(kind, help, metavar, default, names, settings)
 
 
-def parameters_of(group: Any) -> Iterator[Parameter]:
-    """Yield the parameters of a group of options: a dataclass whose fields are described by `option`."""
-    for name, parameter in signature(group).parameters.items():
-        kind, described = get_args(parameter.annotation)
-        names = described.names or (f"--{name.replace('_', '-')}",)
-        choice = typer.Option(*names, help=described.help, **described.settings)
-        yield parameter.replace(annotation=Annotated[kind, choice])
+def argument(metavar: str, help: str, default: Any = REQUIRED) -> Option:
+    """Describe what is typed without a name."""
+    return Option(str, help, metavar, default, is_argument=True)
 
 
-_MODEL_IS = (
+def switch(help: str) -> Option:
+    """Describe an option that is given or not."""
+    return Option(bool, help, default=False)
+
+
+def one_of(*names: str) -> Any:
+    """Return the kind of an option with these values."""
+    return enum.StrEnum("Choice", {name: name for name in names})
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what it does, with which options, and what its help says."""
+
+    run: Callable[[Given], Any]
+    summary: str
+    options: Mapping[str, Option]
+    examples: str
+    context: Mapping[str, Any]  # settings of typer's context
+
+    def __call__(self, **values: Any) -> Any:
+        """Run with the values that typer has read."""
+        plain = {name: each.value if isinstance(each, enum.Enum) else each for name, each in values.items()}
+        return self.run(Given(**plain))
+
+
+def command(
+    summary: str, options: Mapping[str, Option], examples: str, **context: Any
+) -> Callable[[Callable[[Given], Any]], Command]:
+    """Decorate the function of a command; its docstring is the help text."""
+    return lambda run: Command(run, summary, options, examples, context)
+
+
+# ---- the groups that several commands share
+
+MODEL_IS = (
     "A file (.onnx, .skops, XGBoost's .json or .ubj, LightGBM's .txt), module:function, or the address "
     "http(s)://... of an Open Inference or MLflow model (put its token into ANCHORLINE_HTTP_TOKEN)."
 )
-Model = Annotated[str, typer.Argument(metavar="MODEL", help=_MODEL_IS, show_default=False)]
-OldModel = Annotated[str, typer.Argument(metavar="OLD", help=_MODEL_IS, show_default=False)]
-NewModel = Annotated[str, typer.Argument(metavar="NEW", help="The other model, likewise.", show_default=False)]
-_DATA = typer.Option(
-    "--data",
-    metavar="FILE",
-    help="The table that the model was trained on: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather.",
-    show_default=False,
-)
-Side = enum.StrEnum("Side", ["below", "above"])
-Data = Annotated[str, _DATA]
-OptionalData = Annotated[str | None, _DATA]
-Target = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        help="A column to leave out: first the target, then identifiers. Repeatable.",
+MODEL = {"model": argument("MODEL", MODEL_IS)}
+_DATA = "The table that the model was trained on: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather."
+DATA = {"data": option(str, _DATA, "FILE", default=REQUIRED)}
+OPTIONAL_DATA = {"data": option(str, _DATA, "FILE", show_default=False)}
+ROWS = {
+    "row": option(list[int], "A row of the data, counted from 0. Repeatable.", "N", min=0),
+    "rows": option(str, "A table whose rows are all explained.", "FILE"),
+}
+TARGET = {
+    "target": option(list[str], "A column to leave out: first the target, then identifiers. Repeatable.", "COLUMN")
+}
+DETAILS = {"details": switch("Also print how we know; of text only.")}
+OUT = {"out": option(str, "Write to this file instead of printing. A failure leaves no partial file.", "PATH")}
+SEED = {"seed": option(int, "Random seed. The same seed gives the same bytes.", default=_USUAL.seed)}
+SIGMA = {
+    "sigma": option(float, "Concentration: the larger it is, the fewer values are replaced.", default=_USUAL.sigma)
+}
+CONFIDENCE = {"confidence": option(float, "With which all limits hold together.", default=_USUAL.confidence)}
+_QUERIES = option(str, "Most answers of the model, in all; auto: until decided.", "N|auto", default="auto")
+SEARCH = SIGMA | {"queries": _QUERIES} | SEED
+EXPLAIN = {
+    **SEARCH,
+    "k": option(int, "Most facts of a sum. [default: 4; of texts and images 8]", None, "-k"),
+    "alternatives": option(int, "Number of other sums that fit as well, to list too.", default=0),
+    **CONFIDENCE,
+    "time_limit": option(float, "For the proof. [default: a number of steps]", "SECONDS"),
+}
+LETTER = {
+    "adverse": option(
+        one_of("below", "above"), "The side of --threshold on which a decision is adverse.", default="below"
     ),
-]
-Rows = Annotated[
-    list[int] | None,
-    typer.Option("--row", metavar="N", min=0, help="A row of the data, counted from 0. Repeatable."),
-]
-RowsFile = Annotated[
-    str | None, typer.Option("--rows", metavar="FILE", help="A table whose rows are all explained.")
-]
-Details = Annotated[bool, typer.Option("--details", help="Also print how we know; of text only.")]
-FORMAT = typer.Option("--format", help="Output format. [default: by the name in --out, else text]")
-Out = Annotated[
-    str | None,
-    typer.Option(
-        "--out", metavar="PATH", help="Write to this file instead of printing. A failure leaves no partial file."
+    "prohibited": option(list[str], "A column that must never be a reason. Repeatable.", "COLUMN"),
+}
+OUTPUT = {
+    "output": option(
+        str,
+        "The class to explain, by its label or its number from 0, by default the predicted one; of a number, "
+        "its name and unit: 'price [EUR]'.",
+        "CLASS",
     ),
-]
-Debug = Annotated[
-    bool, typer.Option("--debug", callback=set_debug, help="Print the full traceback of an error.", is_eager=True)
-]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", callback=set_verbose, help="Print more log messages.", is_eager=True)
-]
+    "output_scale": option(
+        one_of("probability", "margin"), "Explain a classifier's probabilities (default) or its margins."
+    ),
+    "task": option(
+        one_of("label", "number"), "Whether whole numbers that the model returns are labels or numbers."
+    ),
+    "classes": option(
+        list[str], "The label of the model's next column. Repeat it for every column.", "LABEL", "--class"
+    ),
+    "threshold": option(float, "The decision is whether output >= threshold."),
+    "output_range": option(tuple[float, float], "Lowest and highest possible output.", "LOW HIGH"),
+}
+TABLE = {
+    "cut": option(list[str], "Further cut points of numbers or dates. Repeatable.", "COLUMN=A,B"),
+    "group": option(
+        list[str],
+        "Columns that are replaced together. Repeatable. Or auto: indicators that exclude each other.",
+        "NAME=A,B",
+    ),
+    "fixed": option(list[str], "A column that never changes. Repeatable.", "COLUMN"),
+    "categorical": option(list[str], "Numbers to read as categories. Repeatable.", "COLUMN"),
+    "reference": option(
+        str,
+        "The rows that values are drawn from: a file, all of --data (default), or near: those at --threshold.",
+        "FILE|all|near",
+    ),
+    "neighbors": option(
+        one_of(*NEIGHBORS),
+        "Whether each new value of a copy comes from a row of its own (independent), or all of them "
+        "from one row that is like the explained one (realistic).",
+        default="independent",
+    ),
+}
+CUT = {
+    "unit": option(str, "What is taken out of a text: word or sentence.", default="word"),
+    "mask": option(str, "What replaces a word. [default: words are deleted]"),
+    "segments": option(str, "How an image is cut: slic or grid.", default="slic"),
+    "n_segments": option(int, "About how many regions an image has.", default=64),
+    "hidden": option(str, "What a hidden region shows: mean or blur.", default="mean"),
+}
+CONTENT = {
+    **CUT,
+    "text": option(list[str], "A text to explain. Repeatable.", "TEXT"),
+    "text_file": option(list[str], "A file with one text. Repeatable.", "FILE"),
+    "image": option(list[str], "An image file to explain. Repeatable.", "FILE"),
+}
+LOADING = {
+    "kind": option(one_of(*KINDS), "Kind of MODEL, if its name does not show it."),
+    "trust": option(list[str], "A type that a skops file may create. Repeatable.", "TYPE"),
+    "trust_pickle": switch("Load a pickle or joblib file, although this runs code from it."),
+    "timeout": option(float, "Time limit for a reply of an HTTP model.", "SECONDS", default=60.0),
+    "batch_rows": option(int, "Rows per request to an HTTP model.", default=1000),
+    "rate": option(float, "Requests per second to an HTTP model. [default: no limit]", "N"),
+    "parallel": option(int, "Requests to an HTTP model at once.", "N", default=1),
+    "retries": option(int, "Further attempts if a request to an HTTP model fails.", "N", default=4),
+}
+ASKING = {
+    **LOADING,
+    "cache": option(str, "A file of answers, so that the model is never asked twice.", "FILE"),
+    "cache_key": option(
+        str, "Name and version of the model in the cache; needed for module:function and for HTTP models.", "NAME"
+    ),
+}
+
+
+def format_of(*names: str) -> dict[str, Option]:
+    """Return the option for the format of what is written."""
+    about = "Output format. [default: by the name in --out, else text]"
+    return {"form": option(one_of(*names), about, None, "--format")}

@@ -1,19 +1,22 @@
-"""Progress on standard error: queried rows per second and the time left, only on a terminal, after one second."""
+"""Progress on standard error: rows per second and the time left, only on a terminal, after one second."""
 
+import contextlib
 import copy
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from anchorline.cli.console import error_console, one_line, print_message
+from anchorline.cli.console import one_line, print_message
 from anchorline.search.sources import Cost
 
-DELAY_SECONDS = 1.0  # before the bar appears
+_DELAY_SECONDS = 1.0  # before the bar appears
 _LONG_SECONDS = 10.0  # shorter waits are not announced
 _TYPICAL_QUERIES = 6000  # of an explanation that takes as many as it needs
 
@@ -21,6 +24,25 @@ _TYPICAL_QUERIES = 6000  # of an explanation that takes as many as it needs
 class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text("" if task.speed is None else f"{task.speed:,.0f} rows/s")
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    is_shown = console.is_terminal and sys.stderr.isatty()
+    # Standard output is reserved for results.
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=not is_shown)
+
+
+@contextlib.contextmanager
+def row_progress() -> Iterator[Any]:
+    """Yield a function that shows the `Progress` of a batch as a bar; None where nobody looks."""
+    with _bar(BarColumn(), TextColumn("{task.description}", markup=False)) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(progress: Any) -> None:
+            bar.update(task, description=str(progress), completed=progress.done, total=progress.total)
+
+        yield None if bar.disable else show
 
 
 class QueryProgress:
@@ -31,21 +53,12 @@ class QueryProgress:
     """
 
     def __init__(self, title: str, expected: float | None, *, announce: bool = False) -> None:
-        self.n_rows, self._announces = 0, announce and expected is not None
+        self.n_rows, self._announces = 0, announce
         self._expected = expected
-        console = error_console()
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            _RateColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            redirect_stdout=False,  # standard output is reserved for results
-            disable=not console.is_terminal,
-        )
+        description = TextColumn("{task.description}", markup=False)
+        self._progress = _bar(description, BarColumn(), _RateColumn(), TimeRemainingColumn())
         self._task = self._progress.add_task(one_line(title), total=expected)
-        self._timer = threading.Timer(DELAY_SECONDS, self._progress.start)
+        self._timer = threading.Timer(_DELAY_SECONDS, self._progress.start)
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
@@ -72,14 +85,15 @@ class QueryProgress:
 
     def add_rows(self, n_rows: int, seconds: float) -> None:
         """Count rows that were sent to the model, and the time it took to answer."""
-        if self._announces and self._expected is not None:
-            cost = Cost(int(self._expected), seconds / max(n_rows, 1) * self._expected)
-            if cost.seconds >= _LONG_SECONDS:
-                print_message(f"This takes {cost}.")
-            self._announces = False
         self.n_rows += n_rows
-        if self._expected is not None and self.n_rows > self._expected:
-            self.set_expected(self.n_rows * 1.2)
+        if self._expected is not None:
+            if self._announces:
+                cost = Cost(int(self._expected), seconds / max(n_rows, 1) * self._expected)
+                if cost.seconds >= _LONG_SECONDS:
+                    print_message(f"This takes {cost}.")
+                self._announces = False
+            if self.n_rows > self._expected:
+                self.set_expected(self.n_rows * 1.2)
         self._progress.update(self._task, completed=self.n_rows)
 
     def wrap_model(self, model: Any) -> Any:

@@ -1,31 +1,102 @@
-"""The command ``anchorline serve``."""
+"""``anchorline serve``, and the cases that it can serve instead of a table: texts, and images of a folder."""
 
-import enum
+import functools
 import logging
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-import typer
+import narwhals as nw
+import numpy as np
 
 from anchorline.cli import options as opt
 from anchorline.cli.configuration import PREFIX, read_configuration
 from anchorline.cli.console import State, is_terminal, print_message, print_result
-from anchorline.cli.contents import CollectionOptions
-from anchorline.cli.inputs import AskedModelOptions, OutputOptions, TableOptions, file_digest, rows_like
-from anchorline.cli.options import Side, option
-from anchorline.errors import MissingDependencyError, ParameterError
-from anchorline.model.loaders.rows import FileModel
+from anchorline.cli.inputs import (
+    choices_of,
+    explainer_of,
+    file_digest,
+    has_external_data,
+    image_space,
+    import_pillow,
+    load,
+    open_cache,
+    read_image,
+    rows_like,
+    space_of_frame,
+    space_of_table,
+    split_table,
+    text_space,
+)
+from anchorline.cli.options import Given, argument, command, one_of, option, switch
+from anchorline.errors import InstanceError, MissingDependencyError, ParameterError, TableFileError
+from anchorline.io import read_table
 
-SETTINGS = {"auto_envvar_prefix": PREFIX}
-SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _FIRST_QUERIES = 100
-LogFormat = enum.StrEnum("LogFormat", ["text", "json"])
-EXAMPLES = """\
+_SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"}
+_SERVER = {
+    "demo": switch("Serve a built-in model and its data."),
+    "host": option(str, "Address to listen on; by default only this machine.", default="127.0.0.1"),
+    "port": option(int, "Port to listen on; 0 selects a free port.", default=8377, min=0, max=65_535),
+    "no_token": switch("Admit every user of this machine without a token; only on a loopback host."),
+    "allow_host": option(list[str], "Another host name of this server. Repeatable.", "NAME"),
+    "name": option(str, "Name of the model.", "NAME"),
+    "max_queries": option(int, "Maximum number of answers of the model per request.", default=20_000, min=32),
+    "queue": option(int, "Maximum number of waiting requests; more receive 429.", default=64, min=1),
+    "workers": option(int, "Number of requests computed at the same time.", default=2, min=1, max=64),
+    "time_limit": option(float, "Maximum duration of a request.", "SECONDS", default=60.0, min=0.1),
+    "root_path": option(str, "Prefix of the public addresses behind a proxy.", "PATH", default=""),
+    "behind_proxy": option(str, "Address of the proxy whose headers are trusted.", "ADDRESS"),
+    "user_header": option(str, "Header in which the proxy names the user.", "NAME"),
+    "immutable": option(list[str], "A column that nobody can change. Repeatable.", "COLUMN"),
+    "previous": option(str, "The model before, with which the page compares MODEL.", "MODEL"),
+    "audit_log": option(Path, "Append who asked for which case, and when.", "FILE"),
+    "log_format": option(one_of("text", "json"), "Write the log as text or as JSON lines.", default="text"),
+    "codes": option(
+        str, "State the reasons of adverse decisions with this map of codes; needs --threshold.", "FILE"
+    ),
+    **opt.LETTER,
+}
+_COLLECTION = {
+    "text": option(str, "A table with a column of texts to serve.", "FILE"),
+    "column": option(str, "With --text: the column of the texts.", "NAME"),
+    "images": option(str, "A folder with image files to serve.", "DIR"),
+}
+
+
+@command(
+    "Explore explanations in a browser, and serve them over HTTP.",
+    {
+        "model": argument("[MODEL]", "The model, as in `explain`.", default=None),
+        "model_option": option(str, "The model, given as an option.", "MODEL", "--model"),
+        "data": option(str, "The table that the model was trained on.", "FILE"),
+        "cases": option(
+            str,
+            "The rows to explain, instead of those of --data; with the --target column, also what came true.",
+            "FILE",
+        ),
+        "config": option(
+            Any,
+            "A TOML file with these options by name, and the tables names, units, labels and groups.",
+            "FILE",
+            callback=read_configuration,
+            parser=Path,
+            is_eager=True,
+        ),
+        "check": switch("Load everything, ask the model once, and end without serving."),
+    }
+    | _SERVER
+    | opt.TARGET
+    | opt.OUTPUT
+    | opt.TABLE
+    | opt.CUT
+    | _COLLECTION
+    | opt.ASKING,
+    """\
 anchorline serve --demo
 anchorline serve model.onnx --data train.parquet --target approved --cases today.parquet
 anchorline serve --config config.toml --check
@@ -33,119 +104,16 @@ anchorline serve mypackage.reviews:classify --text reviews.csv --column text
 anchorline serve mypackage.photos:classify --images photos --max-queries 1000
 anchorline serve model.skops --data train.csv --target approved --output yes --threshold 0.5 --codes codes.csv
 anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
-ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOptions:
-    """Options on the server, on who may use it, and on what one request may take."""
-
-    demo: Annotated[bool, option("Serve a built-in model and its data.")] = False
-    host: Annotated[str, option("Address to listen on; by default only this machine.")] = "127.0.0.1"
-    port: Annotated[int, option("Port to listen on; 0 selects a free port.", min=0, max=65_535)] = 8377
-    no_token: Annotated[
-        bool, option("Admit every user of this machine without a token; only on a loopback host.")
-    ] = False
-    allow_host: Annotated[
-        list[str] | None, option("Another host name of this server. Repeatable.", metavar="NAME")
-    ] = None
-    name: Annotated[str | None, option("Name of the model.")] = None
-    max_queries: Annotated[int, option("Maximum number of answers of the model per request.", min=32)] = 20_000
-    queue: Annotated[int, option("Maximum number of waiting requests; more receive 429.", min=1)] = 64
-    workers: Annotated[int, option("Number of requests computed at the same time.", min=1, max=64)] = 2
-    time_limit: Annotated[float, option("Maximum duration of a request.", min=0.1, metavar="SECONDS")] = 60.0
-    root_path: Annotated[str, option("Prefix of the public addresses behind a proxy.", metavar="PATH")] = ""
-    behind_proxy: Annotated[
-        str | None, option("Address of the proxy whose headers are trusted.", metavar="ADDRESS")
-    ] = None
-    user_header: Annotated[str | None, option("Header in which the proxy names the user.", metavar="NAME")] = None
-    immutable: Annotated[
-        list[str] | None, option("A column that nobody can change. Repeatable.", metavar="COLUMN")
-    ] = None
-    previous: Annotated[
-        str | None, option("The model before, with which the page compares MODEL.", metavar="MODEL")
-    ] = None
-    audit_log: Annotated[Path | None, option("Append who asked for which case, and when.", metavar="FILE")] = None
-    log_format: Annotated[LogFormat, option("Write the log as text or as JSON lines.")] = LogFormat.text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LetterOptions:
-    """Options on the reasons that the page states for adverse decisions; see `anchorline reasons`."""
-
-    codes: Annotated[
-        str | None,
-        option(
-            "State the reasons of adverse decisions with this map of codes; needs --threshold.", metavar="FILE"
-        ),
-    ] = None
-    adverse: Annotated[Side, option("The side of --threshold on which a decision is adverse.")] = Side.below
-    prohibited: Annotated[
-        list[str] | None, option("A column that must never be a reason. Repeatable.", metavar="COLUMN")
-    ] = None
-
-    def settings(self, explainer: Any) -> Any:
-        """Return the settings of the reasons; None without codes."""
-        if self.codes is None:
-            if self.prohibited:
-                raise ParameterError("--prohibited is about reasons, which need codes. Type --codes FILE.")
-            return None
-        if explainer.target.classes is not None and explainer.target.column is None:
-            raise ParameterError(
-                "Reasons are about the score of one class. Type --output CLASS --threshold NUMBER."
-            )
-        return explainer.reason_settings(
-            codes=self.codes, adverse=self.adverse.value, prohibited=self.prohibited or ()
-        )
-
-
-def serve(
-    *,
-    model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="The model, as in `explain`.", show_default=False)
-    ] = None,
-    model_option: Annotated[
-        str | None, typer.Option("--model", metavar="MODEL", help="The model, given as an option.")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="FILE", help="The table that the model was trained on.")
-    ] = None,
-    cases: Annotated[
-        str | None,
-        typer.Option(
-            "--cases",
-            metavar="FILE",
-            help="The rows to explain, instead of those of --data; with the --target column, also what came true.",
-        ),
-    ] = None,
-    config: Annotated[
-        Any,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="A TOML file with these options by name, and the tables names, units, labels and groups.",
-            callback=read_configuration,
-            parser=Path,
-            is_eager=True,
-        ),
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Load everything, ask the model once, and end without serving.")
-    ] = False,
-    server_options: ServerOptions,
-    letter_options: LetterOptions,
-    target: opt.Target = None,
-    output_options: OutputOptions,
-    table_options: TableOptions,
-    collection_options: CollectionOptions,
-    model_options: AskedModelOptions,
-) -> None:
+ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000""",
+    auto_envvar_prefix=PREFIX,
+)
+def serve(given: Given) -> None:
     """Serve a page on which anybody can choose a case and understand its decision, and an HTTP interface.
 
     In a terminal, the printed link contains the token that every request needs, unless ANCHORLINE_STUDIO_TOKEN is
     that token. The browser keeps a cookie after the first use.
     """
-    is_json = server_options.log_format is LogFormat.json
+    is_json, is_collection = given.log_format == "json", given.text is not None or given.images is not None
     print_progress: Any = logging.getLogger("anchorline.studio").info if is_json else print_message
     try:
         from anchorline.studio.access import Proxy, StudioLimits  # noqa: PLC0415  the extra may be missing
@@ -157,32 +125,31 @@ def serve(
         from anchorline.studio.server import prepare  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_package(str(error.name), "studio") from error
-    given, spec, is_collection = server_options, model or model_option, collection_options.is_given
-    if given.demo == bool(spec or data or is_collection) or (model and model_option) or (data and is_collection):
+    spec, data = given.model or given.model_option, given.data
+    is_something = bool(spec or data or is_collection)
+    if given.demo == is_something or (given.model and given.model_option) or (data and is_collection):
         raise ParameterError(
             "`anchorline serve` needs either --demo, or one MODEL and its --data, --text or --images. "
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
     print_progress("Loading the model and the cases." if is_collection else "Loading the model and the table.")
-    parts = (collection_options, table_options, output_options, model_options)
-    explainer, default_name, truth = _demo() if given.demo else _loaded(spec, data, target, *parts)
-    rows = None
-    if cases is not None:
+    explainer, default_name, truth = _demo() if given.demo else _loaded(given, spec)
+    cases = None
+    if given.cases is not None:
         if data is None:
             raise ParameterError("--cases was given without the table of the model. Add --data FILE.")
-        rows = rows_like(explainer.space, cases, also=target or ())
-        truth = _truth(rows, target[0]) if target else None
+        cases = rows_like(explainer.space, given.cases, also=given.target or ())
+        truth = _truth(cases, given.target[0]) if given.target else None
     previous = None
     if given.previous is not None:
         if spec is None or data is None:
             raise ParameterError("--previous was given without MODEL and its table. Add MODEL --data FILE.")
-        before, table = model_options.load(given.previous), table_options.space(data, target)
-        previous = Previous(_model_name(given.previous), before, table, output_options.choices(explainer.model))
+        before, choices = load(given, given.previous), choices_of(given, explainer.model)
+        previous = Previous(_model_name(given.previous), before, space_of_table(given), choices)
     print_progress("Asking the model for its first answers.")
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    display = Display(**config or {}, immutable=given.immutable or ())
     server = prepare(
         explainer,
         on_ready=_print_link,
@@ -193,17 +160,15 @@ def serve(
         allow_hosts=frozenset(given.allow_host or ()),
         proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
         audit_log=given.audit_log,
-        display=display,
+        display=Display(**given.config or {}, immutable=given.immutable or ()),
         previous=previous,
-        cases=rows,
+        cases=cases,
         truth=truth,
-        reasons=letter_options.settings(explainer),
+        reasons=_reason_settings(given, explainer),
         fingerprint=None if spec is None else _digest(spec, explainer.model),
-        limits=StudioLimits(
-            max_queries=given.max_queries, queue=given.queue, workers=given.workers, timeout=given.time_limit
-        ),
+        limits=StudioLimits(**given.of(("max_queries", "queue", "workers")), timeout=given.time_limit),
     )
-    if check:
+    if given.check:
         server.close()
         print_result("Everything is in order.")
         return
@@ -222,36 +187,19 @@ def _demo() -> tuple[Any, str, Any]:
     return demo_explainer(), "loan-decisions", demo_truth()
 
 
-def _loaded(
-    spec: str | None,
-    data: str | None,
-    target: list[str] | None,
-    collection_options: CollectionOptions,
-    table_options: TableOptions,
-    output_options: OutputOptions,
-    model_options: AskedModelOptions,
-) -> tuple[Any, str, Any]:
+def _loaded(given: Given, spec: str | None) -> tuple[Any, str, Any]:
     """Return the explainer of a model, its default name, and the true outcomes if there is a target."""
-    if spec is None or (data is None and not collection_options.is_given):
-        missing, given = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
-        raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
-    truth = None
-    if data is None:
-        space: Any = collection_options.space()
+    truth, is_collection = None, given.text is not None or given.images is not None
+    if spec is None or (given.data is None and not is_collection):
+        missing, present = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
+        raise ParameterError(f"{present} was given without {missing}. Type: anchorline serve MODEL --data FILE")
+    if is_collection:
+        space = collection(given)
     else:
-        space, truth = table_options.space_and_truth(data, target)
-    cache = model_options.open(spec, loaded := model_options.load(spec))
-    return output_options.explainer(loaded, space, cache), _model_name(spec), truth
-
-
-def _truth(rows: Any, target: str) -> tuple[str, list[Any]] | None:
-    """Return the name and the values of the outcomes of some rows, or None if they lack them."""
-    import narwhals as nw  # noqa: PLC0415  heavy
-
-    if isinstance(rows, list):
-        return (target, [row[target] for row in rows]) if rows and target in rows[0] else None
-    frame = nw.from_native(rows, eager_only=True)
-    return (target, frame[target].to_list()) if target in frame.columns else None
+        frame, target = split_table(given.data, given.target or ())
+        space, truth = space_of_frame(given, frame), target if target is None else (target.name, target.to_list())
+    cache = open_cache(given, spec, loaded := load(given, spec))
+    return explainer_of(given, loaded, space, cache), _model_name(spec), truth
 
 
 def _model_name(spec: str) -> str:
@@ -259,11 +207,28 @@ def _model_name(spec: str) -> str:
     return Path(urlsplit(spec).path if "://" in spec else spec).stem
 
 
+def _truth(cases: Any, target: str) -> tuple[str, list[Any]] | None:
+    """Return the name and the values of the outcomes of some cases, or None if they lack them."""
+    if isinstance(cases, list):
+        return (target, [case[target] for case in cases]) if cases and target in cases[0] else None
+    frame = nw.from_native(cases, eager_only=True)
+    return (target, frame[target].to_list()) if target in frame.columns else None
+
+
+def _reason_settings(given: Given, explainer: Any) -> Any:
+    """Return the settings of the reasons that the page states for adverse decisions; None without codes."""
+    if given.codes is None:
+        if given.prohibited:
+            raise ParameterError("--prohibited is about reasons, which need codes. Type --codes FILE.")
+        return None
+    if explainer.target.classes is not None and explainer.target.column is None:
+        raise ParameterError("Reasons are about the score of one class. Type --output CLASS --threshold NUMBER.")
+    return explainer.reason_settings(codes=given.codes, adverse=given.adverse, prohibited=given.prohibited or ())
+
+
 def _digest(spec: str, model: Any) -> str | None:
     """Return the SHA-256 of a model's file; None for models that are not a file, or that need others."""
-    if not Path(spec).is_file() or (isinstance(model, FileModel) and model.has_external_data):
-        return None
-    return f"sha256:{file_digest(spec)}"
+    return None if not Path(spec).is_file() or has_external_data(model) else f"sha256:{file_digest(spec)}"
 
 
 def _print_link(link: str) -> None:
@@ -276,3 +241,76 @@ def _print_link(link: str) -> None:
     elif token and not is_terminal():
         print_result(f"The token is printed to terminals only. Set {TOKEN_VARIABLE} to choose it.")
     print_result("Stop with Ctrl-C.")
+
+
+# ---- texts and images
+
+
+def collection(given: Given) -> Any:
+    """Return the texts or the images that are served, as cases."""
+    from anchorline.studio.contents import Contents  # noqa: PLC0415  the extra may be missing
+
+    if given.text is not None and given.images is not None:
+        raise ParameterError("Both --text and --images are given. Serve them by two commands.")
+    if given.images is not None:
+        paths = image_files(given.images)
+        return Contents(image_space(given), ImageFiles(paths), [path.name for path in paths])
+    if given.column is None:
+        raise ParameterError("--text is given without the column of the texts. Type: --column NAME")
+    return Contents(text_space(given), texts_of(given.text, given.column), column=given.column)
+
+
+def texts_of(path: str, column: str) -> list[str]:
+    """Return a column of texts; missing ones are empty."""
+    frame = nw.from_native(read_table(path), eager_only=True)
+    if column not in frame.columns:
+        raise TableFileError(f"{path!r} has no column {column!r} (--column). It has {frame.columns!r:.300}.")
+    texts = frame[column]
+    return ["" if lacks else str(text) for text, lacks in zip(texts.to_list(), texts.is_null(), strict=True)]
+
+
+class ImageFiles(Sequence[np.ndarray]):
+    """Images that are read when they are needed; the last two stay in memory."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._read = functools.lru_cache(maxsize=2)(self._image)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._read(range(len(self))[i])
+
+    def _image(self, i: int) -> np.ndarray:
+        try:
+            return read_image(str(self._paths[i]))
+        except InstanceError:  # whose message names the folder, which readers of the page need not know
+            raise InstanceError(f"{self._paths[i].name!r} cannot be read as an image.") from None
+
+
+def image_files(folder: str) -> list[Path]:
+    """Return the image files of a folder in the order of their names; those that cannot be opened are left out."""
+    try:
+        paths = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() in _SUFFIXES)
+    except OSError as error:
+        raise InstanceError(f"{folder!r} cannot be read: {error.strerror}. Type: --images FOLDER") from None
+    if not paths:
+        raise InstanceError(f"{folder!r} contains no image file ({', '.join(sorted(_SUFFIXES))}).")
+    readable = [path for path in paths if _is_image(path)]
+    if not readable:
+        raise InstanceError(f"None of the {len(paths)} image files in {folder!r} can be opened.")
+    if len(readable) < len(paths):
+        left_out = [path.name for path in paths if path not in readable]
+        print_message(f"{len(left_out)} files cannot be opened and are left out: {', '.join(left_out[:5])}.")
+    return readable
+
+
+def _is_image(path: Path) -> bool:
+    """Return whether a file begins like an image; its pixels are not read."""
+    pillow = import_pillow()
+    try:
+        with pillow.open(path):
+            return True
+    except (pillow.DecompressionBombError, OSError, SyntaxError, ValueError):
+        return False
