@@ -4,7 +4,6 @@ To add a command, write one file with one function and add its name to `app`.
 May import: every other room. No other room may import this one.
 """
 
-import argparse
 import sys
 
 _PACKAGE_MISSING = 7  # equals `codes.Code.MISSING`; `codes` is not imported here so that this file stays light
@@ -29,6 +28,8 @@ def main() -> None:
 
 def verify_alone() -> None:
     """Run ``python -m anchorline.verify FILE --model MODEL --data TABLE``: `anchorline verify`, in three lines."""
+    import argparse  # noqa: PLC0415  would slow down every other command
+
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model")
     given, others = parser.parse_known_args(sys.argv[1:])

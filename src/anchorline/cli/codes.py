@@ -71,11 +71,9 @@ _OPTION_OF_KEYWORD = {
 }
 _NAMES = "|".join(_OPTION_OF_KEYWORD)
 _VALUE = r"\{'([^']+)': \[([^]]+)\]\}|\['([^']+)'\]|\((\S+), (\S+)\)|'([^']*)'|-?[\w.]*\w|(?=[, ])"
-_KEYWORD = re.compile(
-    rf"(?:^|(?<=\. ))({_NAMES})(?:\['([^']+)'\])? (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})"
-)
-_EXPLAINER = re.compile(r"Explainer\(model, table, ([^()]*)\)")
-_CODES = re.compile(r"\bcodes=\{'([^']+)': (?:\{'([^']+)': )?\('([^']+)', '([^']+)'\)\}+")
+_KEYWORD = rf"(?:^|(?<=\. ))({_NAMES})(?:\['([^']+)'\])? (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})"
+_EXPLAINER = r"Explainer\(model, table, ([^()]*)\)"
+_CODES = r"\bcodes=\{'([^']+)': (?:\{'([^']+)': )?\('([^']+)', '([^']+)'\)\}+"
 
 
 def with_option_names(text: str) -> str:
@@ -105,9 +103,9 @@ def with_option_names(text: str) -> str:
             value = f"{low} {high}"
         return f"{_OPTION_OF_KEYWORD[name]} {only or word or value}".rstrip()
 
-    text = _EXPLAINER.sub(lambda match: match[1].replace(", ", " "), text)
-    text = _CODES.sub(r"the line \1,\2,\3,\4 in --codes", text)
-    return _KEYWORD.sub(replacement, text)
+    text = re.sub(_EXPLAINER, lambda match: match[1].replace(", ", " "), text)
+    text = re.sub(_CODES, r"the line \1,\2,\3,\4 in --codes", text)
+    return re.sub(_KEYWORD, replacement, text)
 
 
 def successor_of(option: str) -> str | None:
