@@ -45,14 +45,11 @@ def parse_rows(text: str, name: str, numbers: Collection[str]) -> list[dict[str,
     cells are texts exactly as written. Missing values are None.
     """
     header, columns, separator = _split_columns(text, name, None)
-    number_columns = [column for title, column in zip(header, columns, strict=True) if title in numbers]
-    commas = separator != "," and _has_decimal_commas(number_columns, name)
-    converted = []
-    for title, column in zip(header, columns, strict=True):
-        value_of = {
-            cell: _convert_column((cell,), commas)[0] if title in numbers else cell or None for cell in set(column)
-        }
-        converted.append([value_of[cell] for cell in column])
+    named = list(zip(header, columns, strict=True))
+    commas = separator != "," and _has_decimal_commas([cells for title, cells in named if title in numbers], name)
+    cells_read_alone = {cell for title, cells in named if title in numbers for cell in cells}
+    read = {cell: _convert_column((cell,), commas)[0] for cell in cells_read_alone}
+    converted = [[read[cell] if title in numbers else cell or None for cell in cells] for title, cells in named]
     return [dict(zip(header, row, strict=True)) for row in zip(*converted, strict=True)]
 
 
@@ -174,27 +171,12 @@ def _fits_int64(integer: str) -> bool:
 
 def parse_json_lines(text: str, name: str) -> dict[str, list[Any]]:
     """Return the columns of a text with one JSON object per line, with None where a name is absent or null."""
-    columns: dict[str, list[Any]] = {}
-    n_rows = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        for key, value in _parse_line(line, number, name).items():
-            if isinstance(value, (dict, list)):
-                raise TableFileError(
-                    f"{name!r}, line {number}: {key!r} is a {type(value).__name__}, but it must be a plain value. "
-                    "Flatten it."
-                )
-            if key not in columns:
-                columns[key] = [None] * n_rows
-            columns[key].append(None if value != value else value)  # noqa: PLR0124  only NaN differs from itself
-        n_rows += 1
-        for column in columns.values():
-            if len(column) < n_rows:
-                column.append(None)
-    if not columns:
+    lines = enumerate(text.split("\n"), start=1)
+    rows = [_parse_line(line, number, name) for number, line in lines if line.strip()]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    if not keys:
         raise TableFileError(f"{name!r} has no columns, because all of its objects are empty.")
-    return {key: _unify_types(column, key, name) for key, column in columns.items()}
+    return {key: _unify_types([row.get(key) for row in rows], key, name) for key in keys}
 
 
 def _parse_line(line: str, number: int, name: str) -> dict[str, Any]:
@@ -217,7 +199,13 @@ def _parse_line(line: str, number: int, name: str) -> dict[str, Any]:
         raise TableFileError(
             f"{name!r}, line {number} is a {type(row).__name__}, but it must be an object {{...}}."
         )
-    return row
+    for key, value in row.items():
+        if isinstance(value, (dict, list)):
+            raise TableFileError(
+                f"{name!r}, line {number}: {key!r} is a {type(value).__name__}, but it must be a plain value. "
+                "Flatten it."
+            )
+    return {key: None if value != value else value for key, value in row.items()}  # noqa: PLR0124  NaN
 
 
 def _finite(digits: str, to_number: Callable[[str], Any] = float) -> Any:
