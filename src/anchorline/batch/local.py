@@ -27,10 +27,10 @@ from typing import Any, BinaryIO
 
 from anchorline.batch.partition import Work, one_blas_thread, pack_work, unpack_work
 from anchorline.batch.progress import Progress, ProgressReporter
-from anchorline.batch.rows import FrameRows, rows_with_ids
+from anchorline.batch.rows import FrameRows, failure_of, rows_with_ids
 from anchorline.errors import OutputFileError, ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer
-from anchorline.result.explanations import Explanations, Failure, Record
+from anchorline.result.explanations import Explanations, Record
 from anchorline.result.frames import index_of
 from anchorline.search.table import TableAnswers
 from anchorline.spaces.hypercube import Hypercube
@@ -46,6 +46,7 @@ _NO_ROOM = (
     "that is not cleaned automatically."
 )
 _ORPHAN_SECONDS = 1.0  # how often a worker checks that its parent is alive
+_POSITION = b"%020d %020d\n"  # of the rows at which a worker is: the first one, and the one after the last
 # Each of the many workers gets one thread; with more, they would compete for the cores.
 ONE_THREAD = dict.fromkeys(
     [
@@ -59,14 +60,10 @@ ONE_THREAD = dict.fromkeys(
 
 @dataclass
 class RunEvents:
-    """What happened during a run: restarts of workers, and rows that took too long.
-
-    ``threads_reason`` is the reason why threads replaced processes; None if they did not.
-    """
+    """What happened during a run: restarts of workers, and rows that took too long."""
 
     restarts: int = 0
     timeouts: int = 0
-    threads_reason: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +88,6 @@ def explain_many(
     *,
     progress: Callable[[Progress], None] | bool | None = None,
     errors: str = "raise",
-    share_calls: bool = False,
     id: str | None = None,
     **keywords: Any,
 ) -> Explanations:
@@ -99,16 +95,14 @@ def explain_many(
     if errors not in ("raise", "keep"):
         raise ParameterError(f"errors is {errors!r}, but it must be 'raise' or 'keep'.")
     rows, ids = rows_with_ids(frame, explainer, id)
-    work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
+    work = Work.from_keywords(explainer, **keywords)
     reporter = ProgressReporter(len(rows), progress)
     records: list[Record] = []
     with contextlib.closing(stream(rows, work, ExecutionPlan(**plan), RunEvents())) as numbered_records:
         for place, record in numbered_records:
             reporter.count(record["error_type"] is not None)
             if errors == "raise" and record["error_type"] is not None:
-                label = None if ids is None else ids.label(place)
-                failure = Failure(place, record["error"], record["error_type"], label)
-                raise RowError(f"{failure} Pass errors='keep' to continue without it.")
+                raise RowError(f"{failure_of(place, record, ids)} Pass errors='keep' to continue without it.")
             records.append({"row": place} | record)
     return Explanations.from_records(records, ids, index_of(frame))
 
@@ -116,19 +110,18 @@ def explain_many(
 def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) -> Generator[tuple[int, Record]]:
     """Yield the place and the record of every row, in order, as soon as they are available."""
     check_plan(plan, work)
-    n_jobs = effective_jobs(plan.n_jobs)
+    n_jobs = _n_workers(plan.n_jobs)
     if n_jobs == 1 and plan.row_timeout is None and not plan.isolate:
         yield from _in_process(rows, work.prepared(), plan)
         return
     max_workers = -(-(len(rows) - plan.start) // work.share)  # further workers would have nothing to do
     plan = replace(plan, n_jobs=max(1, min(n_jobs, max_workers)))
     try:
-        with contextlib.closing(_Processes(work, plan, events)) as processes:
-            for place, record in _in_order(rows, work, plan, processes.send, processes.recover):
+        with contextlib.closing(_Workers(work, plan, events)) as workers:
+            for place, record in _in_order(rows, work, plan, workers.send, workers.recover):
                 plan = replace(plan, start=place + 1)
                 yield place, record
     except UnpackableError as error:
-        events.threads_reason = str(error)
         caveat = ", which row_timeout cannot end" if plan.row_timeout is not None else ""
         warnings.warn(f"{error} Threads are used instead{caveat}.", RuntimeWarning, stacklevel=2)
         threads = ThreadPoolExecutor(plan.n_jobs)
@@ -142,24 +135,8 @@ def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) 
 
 def check_plan(plan: ExecutionPlan, work: Work) -> None:
     """Raise `ParameterError`, before any work is done, if the plan is not valid."""
-    effective_jobs(plan.n_jobs)
-    _check_timeout(plan.row_timeout, work)
-
-
-def effective_jobs(n_jobs: int) -> int:
-    """Return the number of workers for ``n_jobs``; -1 means all cores, -2 all cores but one."""
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ParameterError(
-            f"n_jobs is {n_jobs!r}, but it must be a whole number other than 0. Type -1 for all cores."
-        )
-    if n_jobs > 0:
-        return int(n_jobs)
-    from joblib import cpu_count  # noqa: PLC0415  heavy
-
-    return max(1, int(cpu_count()) + 1 + int(n_jobs))
-
-
-def _check_timeout(seconds: Any, work: Work) -> None:
+    _n_workers(plan.n_jobs)
+    seconds = plan.row_timeout
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
@@ -171,6 +148,19 @@ def _check_timeout(seconds: Any, work: Work) -> None:
             f"row_timeout is {seconds!r} and share_calls is True, but rows that share calls cannot be timed "
             "one by one. Omit row_timeout or share_calls."
         )
+
+
+def _n_workers(n_jobs: int) -> int:
+    """Return the number of workers for ``n_jobs``; -1 means all cores, -2 all cores but one."""
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ParameterError(
+            f"n_jobs is {n_jobs!r}, but it must be a whole number other than 0. Type -1 for all cores."
+        )
+    if n_jobs > 0:
+        return int(n_jobs)
+    from joblib import cpu_count  # noqa: PLC0415  heavy
+
+    return max(1, int(cpu_count()) + 1 + int(n_jobs))
 
 
 def _in_process(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tuple[int, Record]]:
@@ -198,7 +188,7 @@ def _in_order(
     work: Work,
     plan: ExecutionPlan,
     send: Callable[[_Task], Future[dict[int, Record]]],
-    recover: Callable[[Any], None] | None = None,
+    recover: Callable[[deque[_Task]], None] = lambda window: None,
 ) -> Iterator[tuple[int, Record]]:
     """Send the rows, a few tasks ahead, and yield the place and the record of each, in order."""
     window, starts = deque[_Task](), iter(range(plan.start, len(rows), work.share))
@@ -211,7 +201,6 @@ def _in_order(
         try:
             found = _wait(window[0].future, plan)
         except BrokenProcessPool:
-            assert recover is not None
             recover(window)
             continue
         yield from sorted((found | window.popleft().known).items())
@@ -228,73 +217,160 @@ def _wait(future: Future[Any], plan: ExecutionPlan) -> Any:
     return future.result()
 
 
-class WorkerPool:
-    """A number of worker processes with the same work; the pool is unusable after one of them dies."""
+# ---- in the parent
 
-    def __init__(self, payload: bytes, n_workers: int, row_timeout: float | None) -> None:
+
+class _Workers:
+    """A pool of worker processes; when one of them dies, finds the rows at fault and starts another pool.
+
+    All pools share a folder with the work, so that it is not copied for every worker, and their positions.
+    """
+
+    def __init__(self, work: Work, plan: ExecutionPlan, events: RunEvents) -> None:
+        self._work, self._plan, self._events = work, plan, events
+        self._n_early_deaths, self._next_place = 0, 0
+        payload = pack_work(work)
+        with contextlib.ExitStack() as stack:
+            try:
+                self._folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
+                stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+                (self._folder / _WORK).write_bytes(payload)
+            except OSError as error:
+                raise OutputFileError(_NO_ROOM.format(place=tempfile.gettempdir(), error=error)) from error
+            self._start(plan.n_jobs)
+            stack.callback(self._end)
+            self._ask_table()
+            self._at_close = stack.pop_all()
+
+    def close(self) -> None:
+        """End all workers at once."""
+        self._at_close.close()
+
+    def _start(self, n_workers: int) -> None:
         from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415  heavy
 
-        self.n_workers, self._unfinished = n_workers, set[Future[Any]]()
-        self._folder = _make_folder(payload)
+        self._unfinished = set[Future[Any]]()
+        for position in self._folder.glob("*.position"):
+            position.unlink()
+        own = str(self._folder), self._plan.row_timeout, os.getpid()
         try:
-            self._pool = ProcessPoolExecutor(
-                n_workers,
-                initializer=start_worker,
-                initargs=(str(self._folder), row_timeout, os.getpid()),
-                env=ONE_THREAD,
-            )
-        except BaseException as error:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            if not isinstance(error, OSError):
-                raise
+            self._pool = ProcessPoolExecutor(n_workers, initializer=start_worker, initargs=own, env=ONE_THREAD)
+        except OSError as error:
             raise WorkerError(
                 f"This machine cannot start worker processes: {error}. Use explain_many(n_jobs=1)."
             ) from error
 
-    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
-        """Call a function in one of the workers."""
+    def _end(self) -> None:
+        if self._unfinished:  # shutting down a pool with work left may fail, so its workers are ended first
+            for process in list(self._pool._processes.values()):
+                process.terminate()
+        self._pool.shutdown(wait=True, kill_workers=not self._unfinished)
+
+    def _restart(self, n_workers: int) -> None:
+        self._end()
+        self._start(n_workers)
+
+    def _submit(self, function: Any, *arguments: Any) -> Future[Any]:
         future: Future[Any] = self._pool.submit(function, *arguments)
         self._unfinished.add(future)
         future.add_done_callback(self._unfinished.discard)
         return future
 
-    def leave(self, answers: TableAnswers | None) -> None:
-        """Leave answers about the table to the workers, who take them before their first row."""
+    def _ask_table(self) -> None:
+        """Ask about the table once, in a worker, so that a crash of the model does not end this process."""
+        try:
+            answers: TableAnswers | None = _wait(self._submit(ask_table), self._plan)
+        except BrokenProcessPool:
+            self._events.restarts += 1
+            self._restart(self._plan.n_jobs)
+            return
         if answers is not None:
-            place = self._folder / _ANSWERS
             with contextlib.suppress(OSError):  # then every worker asks for itself
-                place.with_suffix(".new").write_bytes(pickle.dumps(answers))
-                place.with_suffix(".new").replace(place)
+                unnamed = self._folder / f"{_ANSWERS}.new"
+                unnamed.write_bytes(pickle.dumps(answers))
+                unnamed.replace(self._folder / _ANSWERS)
+            self._work.explainer.take_answers(answers)
+        self._work.warn()
 
-    def rows_in_progress(self) -> dict[int, bool]:
+    def send(self, task: _Task) -> Future[dict[int, Record]]:
+        """Return what will be the records of the rows of a task that are not known."""
+        unknown = {place: row for place, row in task.rows.items() if place not in task.known}
+        future = Future[dict[int, Record]]()
+        try:
+            if unknown:
+                return self._submit(explain_rows, unknown)
+            future.set_result({})
+        except BrokenProcessPool as error:
+            future.set_exception(error)
+        return future
+
+    def recover(self, window: deque[_Task]) -> None:
+        """Explain each row that a worker was processing alone; send the other rows again."""
+        lost = [task for task in window if not task.future.done() or task.future.exception() is not None]
+        unknown = {place: task for task in lost for place in task.rows if place not in task.known}
+        in_progress = sorted(self._rows_in_progress().items())
+        suspects = {place: timed_out for place, timed_out in in_progress if place in unknown}
+        if suspects or self._next_place != min(window[0].rows):
+            self._n_early_deaths, self._next_place = 0, min(window[0].rows)
+        self._n_early_deaths += not suspects
+        if self._n_early_deaths >= _MAX_EARLY_DEATHS:
+            raise WorkerError(
+                "Worker processes die before they start a row, because memory is exhausted or something kills "
+                "them. Free memory, or use fewer workers (n_jobs)."
+            )
+        _log.warning("A worker process died; rows that may have killed it: %s", list(suspects))
+        self._events.timeouts += sum(suspects.values())
+        self._events.restarts += 1
+        self._restart(1)
+        for place, timed_out in suspects.items():
+            task, is_certain = unknown[place], timed_out or len(suspects) == 1
+            task.known[place] = self._alone(place, task.rows[place], [timed_out] if is_certain else [])
+        if self._plan.n_jobs > 1:
+            self._restart(self._plan.n_jobs)
+        for task in lost:
+            task.future = self.send(task)
+
+    def _rows_in_progress(self) -> dict[int, bool]:
         """Return the places of the rows that workers were processing; True if the watchdog ended the worker."""
         timed_out: dict[int, bool] = {}
         for position in self._folder.glob("*.position"):
-            first, _, stop = position.read_bytes().partition(b" ")
-            trace = _read_if_present(position.with_suffix(".trace"))
+            first, _, others = position.read_bytes().partition(b" ")  # nothing, of a worker that just started
+            stop, _, trace = others.partition(b"\n")
             if trace:
-                _log.info("A row took too long; the stack of its worker was:\n%s", trace)
+                stack = trace.decode("utf-8", "replace")
+                _log.info("A row took too long; the stack of its worker was:\n%s", stack)
             timed_out |= dict.fromkeys(range(int(first or 0), int(stop or 0)), bool(trace))
         return timed_out
 
-    def close(self) -> None:
-        """End all workers at once."""
-        if self._unfinished:  # shutting down a pool with work left may fail, so its workers are ended first
-            for process in list(self._pool._processes.values()):
-                process.terminate()
-        self._pool.shutdown(wait=True, kill_workers=not self._unfinished)
-        shutil.rmtree(self._folder, ignore_errors=True)
+    def _alone(self, place: int, row: Any, timeouts: list[bool]) -> Record:
+        """Explain one row alone; give it up after it has certainly ended two workers, each by a timeout or not."""
+        while len(timeouts) < 2:
+            try:
+                record: Record = _wait(self._submit(explain_rows, {place: row}), self._plan)[place]
+                return record
+            except BrokenProcessPool:
+                timeouts.append(self._rows_in_progress().get(place, False))
+                self._events.timeouts += timeouts[-1]
+                self._events.restarts += 1
+                self._restart(1)
+        if all(timeouts):
+            message = f"The row was not explained within {self._plan.row_timeout:g} seconds, in two attempts."
+            return self._work.failed(row, "RowTimeout", message)
+        message = "The worker process of this row died twice: it was killed, ran out of memory, or crashed."
+        return self._work.failed(row, "WorkerError", message)
 
 
-class _WorkerState:
+# ---- in the workers
+
+
+class _Here:
     """The state of this worker process, which `start_worker` sets; the class itself is used, never an object."""
 
     work: Work
     folder: Path
-    startup_error: Exception | None = None
-    position: int
-    trace: BinaryIO
+    position: BinaryIO
     row_timeout: float | None = None
+    startup_error: Exception | None = None
 
 
 def start_worker(folder: str, row_timeout: float | None, parent: int) -> None:
@@ -305,29 +381,23 @@ def start_worker(folder: str, row_timeout: float | None, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # a model's prints go to standard error, because they are not results
-    place = Path(folder) / str(os.getpid())
-    _WorkerState.row_timeout, _WorkerState.folder = row_timeout, Path(folder)
+    _Here.row_timeout, _Here.folder = row_timeout, Path(folder)
     threading.Thread(target=_end_with_parent, args=(parent, folder), daemon=True).start()
     try:
-        _WorkerState.trace = place.with_suffix(".trace").open("wb", buffering=0)
-        _WorkerState.position = os.open(place.with_suffix(".position"), os.O_WRONLY | os.O_CREAT, 0o600)
+        _Here.position = (_Here.folder / f"{os.getpid()}.position").open("wb", buffering=0)
         _write_position(0, 0)  # reserves the disk space: later positions have the same length
-        with place.with_name(_WORK).open("rb") as file:
-            _WorkerState.work = unpack_work(file)
-        _warm_up(_WorkerState.work)
+        with (_Here.folder / _WORK).open("rb") as file:
+            _Here.work = unpack_work(file)
+        # What is loaded on first use is loaded now, so that it does not count as time of the first row.
+        Explainer(lambda z: z[:, 0] / 2, Hypercube()).explain([1, 1])
+        with contextlib.suppress(Exception):  # not every space accepts a position
+            _Here.work.explainer.space.at(0)
     except FileNotFoundError:  # the folder was deleted; the parent sees one more dead worker
         os._exit(1)
     except OSError as error:
-        _WorkerState.startup_error = OutputFileError(_NO_ROOM.format(place=folder, error=error))
+        _Here.startup_error = OutputFileError(_NO_ROOM.format(place=folder, error=error))
     except Exception as error:  # raised with the first task, because an initializer must not raise
-        _WorkerState.startup_error = error
-
-
-def _warm_up(work: Work) -> None:
-    """Load now what is loaded on first use, so that it does not count as time of the first row."""
-    Explainer(lambda z: z[:, 0] / 2, Hypercube()).explain([1, 1])
-    with contextlib.suppress(Exception):  # not every space accepts a position
-        work.explainer.space.at(0)
+        _Here.startup_error = error
 
 
 def _end_with_parent(parent: int, folder: str) -> None:
@@ -343,162 +413,36 @@ def ask_table() -> TableAnswers | None:
 
     The parent leaves them in a file for all workers.
     """
-    _check_started()
-    limit = None if _WorkerState.row_timeout is None else max(60.0, 10 * _WorkerState.row_timeout)
-    with _time_limit(limit):
-        _WorkerState.work.ask_table()
-    return _WorkerState.work.explainer.table_answers(ask=False)
+    with _task(None if _Here.row_timeout is None else max(60.0, 10 * _Here.row_timeout)):
+        _Here.work.ask_table()
+    return _Here.work.explainer.table_answers(ask=False)
 
 
 def explain_rows(rows: Mapping[int, Any]) -> dict[int, Record]:
     """Explain one row, or rows that share calls, by their places; return their records."""
-    _check_started()
-    work = _WorkerState.work
-    if work.explainer.table_answers(ask=False) is None:
-        with contextlib.suppress(FileNotFoundError):
-            work.explainer.take_answers(pickle.loads((_WorkerState.folder / _ANSWERS).read_bytes()))
-    _write_position(min(rows), max(rows) + 1)
-    with _time_limit(_WorkerState.row_timeout):
-        records = _explain(work, rows)
-    _write_position(0, 0)
-    return records
-
-
-def _check_started() -> None:
-    if _WorkerState.startup_error is not None:
-        raise _WorkerState.startup_error
-
-
-def _write_position(first: int, stop: int) -> None:
-    os.lseek(_WorkerState.position, 0, os.SEEK_SET)
-    os.write(_WorkerState.position, b"%020d %020d" % (first, stop))
+    with _task(_Here.row_timeout, min(rows), max(rows) + 1):
+        explainer = _Here.work.explainer
+        if explainer.table_answers(ask=False) is None:
+            with contextlib.suppress(FileNotFoundError):
+                explainer.take_answers(pickle.loads((_Here.folder / _ANSWERS).read_bytes()))
+        return _explain(_Here.work, rows)
 
 
 @contextlib.contextmanager
-def _time_limit(seconds: float | None) -> Iterator[None]:
-    if seconds is None:
-        yield
-        return
-    faulthandler.dump_traceback_later(seconds, exit=True, file=_WorkerState.trace)
+def _task(seconds: float | None, first: int = 0, stop: int = 0) -> Iterator[None]:
+    """Say at which rows this worker is, and let the watchdog end it after some seconds."""
+    if _Here.startup_error is not None:
+        raise _Here.startup_error
+    _write_position(first, stop)
+    if seconds is not None:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_Here.position)  # behind the position
     try:
         yield
     finally:
         faulthandler.cancel_dump_traceback_later()
+    _write_position(0, 0)
 
 
-def _make_folder(payload: bytes) -> Path:
-    """Create a folder for the workers' positions and work; otherwise the work would be copied for every worker."""
-    folder = None
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
-        (folder / _WORK).write_bytes(payload)
-    except BaseException as error:  # a full disk, or an interrupt
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        if not isinstance(error, OSError):
-            raise
-        raise OutputFileError(_NO_ROOM.format(place=tempfile.gettempdir(), error=error)) from error
-    return folder
-
-
-def _read_if_present(path: Path) -> str:
-    """Return the text of a file; "" if the file was deleted."""
-    try:
-        return path.read_text("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
-
-
-class _Processes:
-    """Sends rows to a pool of workers; when the pool breaks, finds the row at fault and starts another."""
-
-    def __init__(self, work: Work, plan: ExecutionPlan, events: RunEvents) -> None:
-        self._payload, self._work, self._plan, self._events = pack_work(work), work, plan, events
-        self._answers: TableAnswers | None = None
-        self._n_early_deaths, self._next_place = 0, 0
-        self._pool = self._new_pool(plan.n_jobs)
-        try:
-            self._ask_table()
-        except BaseException:
-            self.close()
-            raise
-
-    def _new_pool(self, n_workers: int) -> WorkerPool:
-        pool = WorkerPool(self._payload, n_workers, self._plan.row_timeout)
-        pool.leave(self._answers)
-        return pool
-
-    def close(self) -> None:
-        """End all workers."""
-        self._pool.close()
-
-    def _ask_table(self) -> None:
-        """Ask about the table once, in a worker, so that a crash of the model does not end this process."""
-        try:
-            self._answers = _wait(self._pool.submit(ask_table), self._plan)
-        except BrokenProcessPool:
-            self._restart(self._plan.n_jobs)
-            return
-        if self._answers is not None:
-            self._pool.leave(self._answers)
-            self._work.explainer.take_answers(self._answers)
-        self._work.warn()
-
-    def send(self, task: _Task) -> Future[dict[int, Record]]:
-        """Return what will be the records of the rows of a task that are not known."""
-        unknown = {place: row for place, row in task.rows.items() if place not in task.known}
-        future = Future[dict[int, Record]]()
-        try:
-            if unknown:
-                return self._pool.submit(explain_rows, unknown)
-            future.set_result({})
-        except BrokenProcessPool as error:
-            future.set_exception(error)
-        return future
-
-    def recover(self, window: deque[_Task]) -> None:
-        """Explain each row that a worker was processing alone; send the other rows again."""
-        lost = [task for task in window if not task.future.done() or task.future.exception() is not None]
-        unknown = {place: task for task in lost for place in task.rows if place not in task.known}
-        in_progress = sorted(self._pool.rows_in_progress().items())
-        suspects = {place: timed_out for place, timed_out in in_progress if place in unknown}
-        if suspects or self._next_place != min(window[0].rows):
-            self._n_early_deaths, self._next_place = 0, min(window[0].rows)
-        self._n_early_deaths += not suspects
-        if self._n_early_deaths >= _MAX_EARLY_DEATHS:
-            raise WorkerError(
-                "Worker processes die before they start a row, because memory is exhausted or something kills "
-                "them. Free memory, or use fewer workers (n_jobs)."
-            )
-        _log.warning("A worker process died; rows that may have killed it: %s", list(suspects))
-        self._events.timeouts += sum(suspects.values())
-        self._restart(1)
-        for place, timed_out in suspects.items():
-            task, is_certain = unknown[place], timed_out or len(suspects) == 1
-            task.known[place] = self._alone(place, task.rows[place], [timed_out] if is_certain else [])
-        if self._plan.n_jobs > 1:
-            self._pool.close()
-            self._pool = self._new_pool(self._plan.n_jobs)
-        for task in lost:
-            task.future = self.send(task)
-
-    def _restart(self, n_workers: int) -> None:
-        self._pool.close()
-        self._pool = self._new_pool(n_workers)
-        self._events.restarts += 1
-
-    def _alone(self, place: int, row: Any, timeouts: list[bool]) -> Record:
-        """Explain one row alone; give it up after it has certainly ended two workers, each by a timeout or not."""
-        while len(timeouts) < 2:
-            try:
-                record: Record = _wait(self._pool.submit(explain_rows, {place: row}), self._plan)[place]
-                return record
-            except BrokenProcessPool:
-                timeouts.append(self._pool.rows_in_progress().get(place, False))
-                self._events.timeouts += timeouts[-1]
-                self._restart(1)
-        if all(timeouts):
-            message = f"The row was not explained within {self._plan.row_timeout:g} seconds, in two attempts."
-            return self._work.failed(row, "RowTimeout", message)
-        message = "The worker process of this row died twice: it was killed, ran out of memory, or crashed."
-        return self._work.failed(row, "WorkerError", message)
+def _write_position(first: int, stop: int) -> None:
+    _Here.position.seek(0)
+    _Here.position.write(_POSITION % (first, stop))

@@ -11,7 +11,14 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.result.explanations import COLUMNS, FACT_COLUMNS, REASON_COLUMNS, RULE_COLUMNS
+from anchorline.result.explanations import (
+    COLUMNS,
+    FACT_COLUMNS,
+    REASON_COLUMNS,
+    RULE_COLUMNS,
+    Failure,
+    Record,
+)
 from anchorline.result.frames import RowIds
 from anchorline.spaces.columns import dense, row_values, to_narwhals
 
@@ -144,6 +151,11 @@ def ids_of(frame: Any, id: str, option: str = "id") -> RowIds:
     if id not in names:
         raise _missing_error(option, id, list(names), "the rows")
     return RowIds.from_values(id, row_values(table[names[id]]))
+
+
+def failure_of(place: int, record: Record, ids: RowIds | None) -> Failure:
+    """Return the failure that a record describes."""
+    return Failure(place, record["error"], record["error_type"], None if ids is None else ids.label(place))
 
 
 def _missing_error(option: str, id: str, columns: Sequence[Any], where: str) -> ParameterError:

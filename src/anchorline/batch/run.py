@@ -22,7 +22,7 @@ from anchorline.batch.local import ExecutionPlan, RunEvents, check_plan, stream
 from anchorline.batch.parquet import ROWS_PER_GROUP, read_identity, read_parquet, write_parquet
 from anchorline.batch.partition import Work
 from anchorline.batch.progress import Progress, ProgressReporter, check_progress, format_duration
-from anchorline.batch.rows import FrameRows
+from anchorline.batch.rows import FrameRows, failure_of
 from anchorline.errors import FormatError, JournalError, OutputFileError, RowError
 from anchorline.io.files import reason_of
 from anchorline.result.explanations import Failure, Record
@@ -39,17 +39,14 @@ class Report:
     """The outcome of a batch.
 
     ``n_resumed`` rows were finished by an earlier run. ``failures`` counts the rows without explanation by kind of
-    error, and ``first_failures`` holds the first of them. ``threads_reason`` is the reason why threads replaced
-    processes, which a warning reported; None if they did not.
+    error, and ``first_failures`` holds the first of them.
     """
 
     n_rows: int
     n_resumed: int
     failures: Mapping[str, int]
     first_failures: tuple[Failure, ...]
-    restarts: int
-    timeouts: int
-    threads_reason: str | None
+    events: RunEvents
     seconds: float
 
     @property
@@ -69,9 +66,10 @@ class Report:
             kinds = ", ".join(f"{name} {count:,}" for name, count in self.failures.items())
             lines.append(f"{self.n_failed:,} rows failed ({kinds}); their errors are in the file.")
             lines += [f"  {failure}"[:300] for failure in self.first_failures]
-        if self.restarts:
-            timeouts = f", {self.timeouts:,} times because a row took too long" if self.timeouts else ""
-            lines.append(f"Worker processes were restarted {self.restarts:,} times{timeouts}; no row was lost.")
+        if n := self.events.restarts:
+            late = self.events.timeouts
+            timeouts = f", {late:,} times because a row took too long" if late else ""
+            lines.append(f"Worker processes were restarted {n:,} times{timeouts}; no row was lost.")
         return lines
 
 
@@ -105,10 +103,7 @@ def run_batch(
     plan = ExecutionPlan(n_jobs=options.n_jobs, row_timeout=options.row_timeout, isolate=True)
     check_plan(plan, work)
     check_progress(options.progress)
-    identity = batch_identity(rows, work, sources, options) | ({} if ids is None else {"id": ids.name})
-    identity |= {"changes": True} if work.changes else {}
-    identity |= {} if work.rule is None else {"rule": work.rule.to_dict()}
-    identity |= {} if work.reasons is None else {"reasons": work.reasons.identity(work.explainer)}
+    identity = _identity(rows, work, sources, options, ids)
     folder, events = Path(f"{out}{PARTS_SUFFIX}"), RunEvents()
     tally = _Tally(len(rows), ids)
     if _is_finished(out, folder, identity, options):
@@ -123,7 +118,7 @@ def run_batch(
                 for place, record in records:
                     if options.fail_fast and record["error_type"] is not None:
                         raise RowError(
-                            f"{tally.failure(place, record)} The batch stopped here (--fail-fast). "
+                            f"{failure_of(place, record, ids)} The batch stopped here (--fail-fast). "
                             "Type --resume to try the row again."
                         )
                     parts.append({"row": place} | record)
@@ -137,9 +132,7 @@ def run_batch(
         n_resumed=n_resumed,
         failures=dict(tally.failures.most_common()),
         first_failures=tuple(tally.first),
-        restarts=events.restarts,
-        timeouts=events.timeouts,
-        threads_reason=events.threads_reason,
+        events=events,
         seconds=time.monotonic() - start,
     )
 
@@ -159,15 +152,10 @@ class _Tally:
             if record["error_type"] is not None:
                 self.failures[record["error_type"]] += 1
                 if len(self.first) < _MAX_LISTED_FAILURES:
-                    self.first.append(self.failure(record["row"], record))
+                    self.first.append(failure_of(record["row"], record, self._ids))
             yield record
         if n != self._n_rows:
             raise OutputFileError(f"The parts hold {n} of {self._n_rows} rows: another program has changed them.")
-
-    def failure(self, place: int, record: Record) -> Failure:
-        """Return the failure that a record describes."""
-        label = None if self._ids is None else self._ids.label(place)
-        return Failure(place, record["error"], record["error_type"], label)
 
 
 class _Parts:
@@ -197,7 +185,7 @@ class _Parts:
         """Count the rows of the parts of an earlier run, up to the first part that is missing or damaged."""
         number = 0
         while not self._last and (saved := read_identity(self._part(number))) is not None:
-            check_identity(saved, self._identity, str(self._folder))
+            _check_identity(saved, self._identity, str(self._folder))
             try:
                 records = list(read_parquet(self._part(number), self._columns))
             except FormatError:
@@ -283,28 +271,34 @@ def _lock(folder: Path) -> int | None:
     return descriptor
 
 
-def batch_identity(rows: FrameRows, work: Work, sources: Mapping[str, Any], options: RunOptions) -> dict[str, Any]:
+def _identity(
+    rows: FrameRows, work: Work, sources: Mapping[str, Any], options: RunOptions, ids: RowIds | None
+) -> dict[str, Any]:
     """Return everything that determines the bytes of the result."""
-    explainer = work.explainer
+    explainer, target = work.explainer, work.explainer.target
+    further = {
+        "id": None if ids is None else ids.name,
+        "changes": work.changes or None,
+        "rule": None if work.rule is None else work.rule.to_dict(),
+        "reasons": None if work.reasons is None else work.reasons.identity(explainer),
+    }
     return {
         **sources,
         "rows": len(rows),
         "table": explainer.space.fingerprint,
         "settings": work.settings.to_dict(),
         "output": {
-            "name": explainer.target.name,
-            "column": explainer.target.column,
-            "task": explainer.target.task,
-            "classes": None if explainer.target.classes is None else [str(c) for c in explainer.target.classes],
+            **{name: getattr(target, name) for name in ("name", "column", "task")},
+            "classes": None if target.classes is None else [str(label) for label in target.classes],
             "output_range": None if explainer.output_range is None else list(explainer.output_range),
             "threshold": explainer.threshold,
-            "input": explainer.target.input,
-            "contrast": explainer.target.contrast,
-            "output_scale": explainer.target.scale,
+            **{name: getattr(target, name) for name in ("input", "contrast")},
+            "output_scale": target.scale,
         },
         "row_timeout": options.row_timeout,
         "shared_calls": work.share > 1,
         "versions": {"anchorline": __version__, "numpy": np.__version__},
+        **{name: value for name, value in further.items() if value is not None},
     }
 
 
@@ -338,24 +332,26 @@ def _is_finished(out: Path, parts: Path, identity: Mapping[str, Any], options: R
             f"{str(out)!r} exists, but a batch did not write it, so it cannot be resumed. Start again with "
             "overwrite (--overwrite)."
         )
-    check_identity(saved_identity, identity, str(out))
+    _check_identity(saved_identity, identity, str(out))
     return True
 
 
-def check_identity(saved: Mapping[str, Any], identity: Mapping[str, Any], name: str) -> None:
+def _check_identity(saved: Mapping[str, Any], identity: Mapping[str, Any], name: str) -> None:
     """Raise `JournalError`, which lists the differences, unless the saved identity is that of this batch."""
-    current = json.loads(json.dumps(identity))
-    keys = [key for key in {**saved, **current} if saved.get(key) != current.get(key)]
-    if keys:
-        differences = "; ".join(_difference(key, saved.get(key), current.get(key)) for key in keys)
+    differences = _differences("", saved, json.loads(json.dumps(identity)))
+    if differences:
         raise JournalError(
-            f"{name!r} belongs to another batch: {differences}. Use the original inputs and settings, or start "
-            "again with overwrite (--overwrite)."
+            f"{name!r} belongs to another batch: {'; '.join(differences)}. Use the original inputs and settings, "
+            "or start again with overwrite (--overwrite)."
         )
 
 
-def _difference(name: str, saved: Any, current: Any) -> str:
-    if isinstance(saved, dict) and isinstance(current, dict):
-        keys = [key for key in {**saved, **current} if saved.get(key) != current.get(key)]
-        return ", ".join(f"{name} {key} was {saved.get(key)!r:.40}, is {current.get(key)!r:.40}" for key in keys)
-    return f"{name} was {saved!r:.40}, is {current!r:.40}"
+def _differences(path: str, saved: Any, current: Any) -> list[str]:
+    if not (isinstance(saved, dict) and isinstance(current, dict)):
+        return [f"{path} was {saved!r:.40}, is {current!r:.40}"] if saved != current else []
+    names = {**saved, **current}
+    return [
+        each
+        for name in names
+        for each in _differences(f"{path} {name}".strip(), saved.get(name), current.get(name))
+    ]

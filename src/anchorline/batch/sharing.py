@@ -34,12 +34,10 @@ class SharedModel:
         self._ask, self._condition = ask, threading.Condition()
         self._waiting: list[_Query] = []
         self._n_threads = 0
-        self.n_calls = 0
 
-    def enter(self) -> None:
-        """Register one more thread that will query."""
-        with self._condition:
-            self._n_threads += 1
+    def enter(self, n_threads: int) -> None:
+        """Register threads that will query."""
+        self._n_threads += n_threads
 
     def leave(self) -> None:
         """Unregister one thread, so that the waiting threads stop waiting for it."""
@@ -70,7 +68,6 @@ class SharedModel:
 
     def _answer(self, queries: list[_Query]) -> None:
         try:
-            self.n_calls += 1
             answers = np.asarray(self._ask(_concatenate([query.inputs for query in queries])))
             ends = np.cumsum([query.n_rows for query in queries])
             if len(answers) != ends[-1]:
@@ -83,7 +80,6 @@ class SharedModel:
 
     def _answer_alone(self, query: _Query) -> None:
         try:
-            self.n_calls += 1
             answer = self._ask(query.inputs)
             # The model may write its next answer into the same memory.
             query.answer = answer.copy() if hasattr(answer, "copy") else answer
@@ -100,23 +96,17 @@ def share_calls(
     shared = sharing_explainer.target.ask
     assert isinstance(shared, SharedModel)
     results: list[Any] = [None] * len(rows)
-    places = deque(range(len(rows)))
-    lock = threading.Lock()
+    places = iter(range(len(rows)))  # of which a thread takes the next one, in one step
     n_threads = min(width, len(rows))
 
     def work() -> None:
         try:
-            while True:
-                with lock:
-                    if not places:
-                        return
-                    place = places.popleft()
+            for place in places:
                 results[place] = explain(sharing_explainer, rows[place])
         finally:
             shared.leave()
 
-    for _ in range(n_threads):
-        shared.enter()  # all register before any starts, or the first thread would not wait for the others
+    shared.enter(n_threads)  # all before any starts, or the first thread would not wait for the others
     with ThreadPoolExecutor(max(1, n_threads)) as threads:
         try:
             futures = [threads.submit(work) for _ in range(n_threads)]
@@ -125,8 +115,7 @@ def share_calls(
             for future in futures:
                 future.result()
         finally:
-            with lock:
-                places.clear()  # after an interrupt, the threads do not start another row
+            deque(places, maxlen=0)  # after an interrupt, the threads do not start another row
     return results
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from anchorline.batch import Work
-from anchorline.batch.local import ExecutionPlan, RunEvents, WorkerPool, stream
+from anchorline.batch.local import ExecutionPlan, RunEvents, stream
 from anchorline.batch.rows import rows_of
 from anchorline.batch.sharing import share_calls
 from anchorline.errors import OutputFileError, RowError
@@ -192,7 +192,7 @@ def test_a_full_disk_for_temporary_files_is_told_and_nothing_stays(monkeypatch, 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OutputFileError, match=r"No space left on device.*Set TMPDIR"):
-        WorkerPool(b"work", 1, None)
+        explainer_of().explain_many(ROWS, n_jobs=2, **CHEAP)
     assert not list(tmp_path.iterdir())
 
 

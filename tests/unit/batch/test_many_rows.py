@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 import threadpoolctl
 
-from anchorline.batch import Progress, Work, explain_partition
-from anchorline.batch.local import WorkerPool, effective_jobs
+from anchorline.batch import Progress, Work, explain_partition, local
 from anchorline.batch.partition import one_blas_thread
 from anchorline.batch.progress import ProgressReporter
 from anchorline.batch.sharing import SharedModel
@@ -110,25 +109,26 @@ def test_no_rows_no_explanations():
 @pytest.mark.parametrize("n_jobs", [0, True, 1.5, "2"])
 def test_numbers_of_jobs_that_are_none(n_jobs):
     with pytest.raises(ParameterError, match="n_jobs is"):
-        effective_jobs(n_jobs)
+        explainer_of().explain_many(ROWS, n_jobs=n_jobs)
 
 
 def test_minus_one_is_all_cores():
-    assert effective_jobs(np.int64(2)) == 2
-    assert effective_jobs(-1) == joblib.cpu_count()
-    assert effective_jobs(-1000) == 1
+    assert local._n_workers(np.int64(2)) == 2
+    assert local._n_workers(-1) == joblib.cpu_count()
+    assert local._n_workers(-1000) == 1
 
 
 @pytest.mark.parametrize(("n_rows", "how", "n_workers"), [(2, {}, 2), (1, {}, 1), (5, {"share_calls": True}, 1)])
 def test_no_more_workers_than_work(n_rows, how, n_workers, alone, monkeypatch):
     pool_sizes = []
 
-    class NotedPool(WorkerPool):
-        def __init__(self, payload, n_workers, row_timeout):
-            pool_sizes.append(n_workers)
-            super().__init__(payload, n_workers, row_timeout)
+    start = local._Workers._start
 
-    monkeypatch.setattr("anchorline.batch.local.WorkerPool", NotedPool)
+    def noted(workers, n_workers):
+        pool_sizes.append(n_workers)
+        start(workers, n_workers)
+
+    monkeypatch.setattr(local._Workers, "_start", noted)
     explanations = explainer_of().explain_many(ROWS[:n_rows], n_jobs=np.int64(40), **how, **CHEAP)
     assert texts(explanations) == alone[:n_rows]
     assert pool_sizes == [n_workers]
@@ -206,8 +206,7 @@ def test_shared_questions_are_answered_together_and_in_order():
         return rows[:, 0]
 
     shared, answers = SharedModel(model), {}
-    for _ in range(3):
-        shared.enter()
+    shared.enter(3)
 
     def ask(i):
         answers[i] = shared(np.full((i + 1, 2), i)).tolist()

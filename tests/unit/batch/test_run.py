@@ -37,7 +37,7 @@ def batch(out, rows=ROWS, model=score, sources=None, settings=None, **options):
 def test_a_batch_its_file_and_its_report(alone, tmp_path):
     out = tmp_path / "why.parquet"
     report = batch(out, rows=with_ages((4, FAILS)), model=Trouble())
-    assert (report.n_rows, report.n_failed, report.n_resumed, report.restarts) == (30, 1, 0, 0)
+    assert (report.n_rows, report.n_failed, report.n_resumed, report.events.restarts) == (30, 1, 0, 0)
     assert report.lines()[0].startswith("29 of 30 rows explained")
     assert "1 rows failed (PredictorError 1)" in report.lines()[1]
     many = Explanations.from_parquet(out)
