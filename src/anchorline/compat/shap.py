@@ -26,33 +26,17 @@ def to_shap(
 ) -> Any:
     r"""Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
-    ``values`` are the contributions, at the columns that the facts are about, and ``base_values`` is the base, so
-    that ``base_values + values.sum(-1)`` is the prediction. They are the Shapley values of the sum under the law:
-    :math:`v_j b_j` for fact j, and :math:`E[\text{sum}]` as the base. Columns without a fact have the value 0.
+    ``base_values + values.sum(-1)`` is the prediction: ``values`` are the contributions :math:`v_j b_j` at the columns
+    that the facts are about, and ``base_values`` the base, which are the Shapley values of the sum under the law.
+    Columns without a fact have the value 0. ``data`` holds the row's values: floats, or texts for categories and dates.
+    ``display_data`` holds what SHAP's plots print, such as "41 = age". Words, regions and parts of a signal are features
+    without values. The rows of an `Explanations` object have their positions as ``instance_names``.
 
-    ``data`` holds the row's values: floats, or texts for categories and dates. ``display_data`` holds them as
-    SHAP's plots print them, such as "41 = age": a float if SHAP writes it correctly, otherwise a text. A text that
-    ends in 0 is followed by a hair space, because SHAP's bar plot removes zeros from the end of texts. Texts,
-    images and signals have words and regions as features, without values.
-
-    Parameters
-    ----------
-    explanations
-        One explanation, or several that explain the same output in the same space.
-    common_base
-        Whether several rows get one base value, as ``shap.plots.decision`` and ``force`` require: the mean of the
-        bases. The feature "(base)" then holds how far the row's own base is from that mean, so that the sums stay
-        the same.
-    content
-        Whether one explained text or image becomes values of its own parts, as ``shap.plots.text`` and ``image``
-        require: a contribution is shared equally by the places of a word, or the pixels of a region. ``data`` are
-        the words with what follows them, or the small copy of the image that the explanation records.
-
-    Returns
-    -------
-    shap.Explanation
-        An object for ``shap.plots.waterfall``, ``bar`` and, with several rows, ``beeswarm``. The rows of an
-        `Explanations` object have their positions as ``instance_names``.
+    ``common_base`` gives several rows one base value, the mean of the bases, as ``shap.plots.decision`` and ``force``
+    require; the feature "(base)" then holds how far the row's own base is from it. ``content`` turns one explained text
+    or image into values of its own parts, as ``shap.plots.text`` and ``image`` require: a contribution is shared equally
+    by the places of a word, or the pixels of a region. ``data`` are the words with what follows them, or the small copy
+    of the image that the explanation records.
 
     Examples
     --------
