@@ -48,14 +48,9 @@ _NO_ROOM = (
 _ORPHAN_SECONDS = 1.0  # how often a worker checks that its parent is alive
 _POSITION = b"%020d %020d\n"  # of the rows at which a worker is: the first one, and the one after the last
 # Each of the many workers gets one thread; with more, they would compete for the cores.
-ONE_THREAD = dict.fromkeys(
-    [
-        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
-        *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"),
-        *("RAYON_NUM_THREADS", "LOKY_MAX_CPU_COUNT"),
-    ],
-    "1",
-)
+_LIMITED = """OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS BLIS_NUM_THREADS VECLIB_MAXIMUM_THREADS
+NUMEXPR_NUM_THREADS NUMBA_NUM_THREADS POLARS_MAX_THREADS RAYON_NUM_THREADS LOKY_MAX_CPU_COUNT"""
+ONE_THREAD = dict.fromkeys(_LIMITED.split(), "1")
 
 
 @dataclass

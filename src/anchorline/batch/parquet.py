@@ -1,5 +1,6 @@
 """Explanations as Parquet files: written one row group at a time, atomically, and with reproducible bytes."""
 
+import contextlib
 import itertools
 import json
 import re
@@ -77,35 +78,39 @@ def _natural_key(file: Path) -> list[str | int]:
 
 
 def _records(path: Path, columns: Iterable[str]) -> Iterator[Record]:
+    with _opened(path, page_checksum_verification=True) as file:
+        names = file.schema_arrow.names
+        missing = [name for name in COLUMNS if name not in names]
+        if missing:
+            raise FormatError(
+                f"{str(path)!r} lacks the column {missing[0]!r}, so it does not hold explanations. Name a "
+                "file that `anchorline batch` or `to_parquet` wrote."
+            )
+        wanted = [name for name in ("row", *columns) if name in names]
+        for i in range(file.num_row_groups):
+            yield from file.read_row_group(i, columns=wanted).to_pylist()
+
+
+@contextlib.contextmanager
+def _opened(path: Path, **options: Any) -> Iterator[Any]:
     pa, pq = _arrow()
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            names = file.schema_arrow.names
-            missing = [name for name in COLUMNS if name not in names]
-            if missing:
-                raise FormatError(
-                    f"{str(path)!r} lacks the column {missing[0]!r}, so it does not hold explanations. Name a "
-                    "file that `anchorline batch` or `to_parquet` wrote."
-                )
-            wanted = [name for name in ("row", *columns) if name in names]
-            for i in range(file.num_row_groups):
-                yield from file.read_row_group(i, columns=wanted).to_pylist()
-    except (OSError, pa.ArrowException) as error:
+        with pq.ParquetFile(path, **options) as file:
+            yield file
+    except FormatError:
+        raise
+    except (OSError, ValueError, IndexError, pa.ArrowException) as error:
         raise FormatError(f"{str(path)!r} cannot be read: {error}") from error
 
 
 def read_ids(path: str | PathLike[str]) -> RowIds | None:
     """Return the ids of the rows of a file, or of all files of a folder; None if it was written without ids."""
-    pa, pq = _arrow()
     names, values = set(), list[Any]()
-    for file in _files(Path(path)):
-        try:
-            with pq.ParquetFile(file) as opened:
-                name = (opened.schema_arrow.metadata or {}).get(_ID, b"").decode()
-                if name and opened.num_row_groups:  # Arrow 18 cannot read a file without rows
-                    values += opened.read(columns=[name]).column(0).to_pylist()
-        except (OSError, ValueError, IndexError, pa.ArrowException) as error:
-            raise FormatError(f"{str(file)!r} cannot be read: {error}") from error
+    for part in _files(Path(path)):
+        with _opened(part) as file:
+            name = (file.schema_arrow.metadata or {}).get(_ID, b"").decode()
+            if name and file.num_row_groups:  # Arrow 18 cannot read a file without rows
+                values += file.read(columns=[name]).column(0).to_pylist()
         names.add(name)
     name, *others = names
     return None if others or not name else RowIds.from_values(name, values)
@@ -113,12 +118,10 @@ def read_ids(path: str | PathLike[str]) -> RowIds | None:
 
 def read_identity(path: Path) -> dict[str, Any] | None:
     """Return the identity of the batch that wrote this file; None if a batch did not write it."""
-    pa, pq = _arrow()
-    try:
-        stored = (pq.read_schema(path).metadata or {}).get(_IDENTITY)
+    with contextlib.suppress(FormatError), _opened(path) as file:
+        stored = (file.schema_arrow.metadata or {}).get(_IDENTITY)
         return None if stored is None else dict(json.loads(stored))
-    except (OSError, ValueError, pa.ArrowException):
-        return None
+    return None
 
 
 def _schema(pa: Any, identity: Mapping[str, Any] | None, ids: RowIds | None, kinds: Mapping[str, str]) -> Any:

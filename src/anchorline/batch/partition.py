@@ -1,13 +1,13 @@
 """The function that every engine calls: it takes a frame of rows and returns a frame of explanations."""
 
 import contextlib
-import hashlib
+import functools
 import io
 import pickle
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -258,22 +258,17 @@ def unpack_work(file: BinaryIO) -> Work:
 class PackedWork:
     """Work as bytes, which is sent to other processes and unpacked once per process, for any number of frames."""
 
-    _opened: ClassVar[dict[bytes, Work]] = {}
-
     def __init__(self, work: Work) -> None:
         self._content = pack_work(work)
-        self._digest = hashlib.sha256(self._content).digest()
 
     def explain(self, frame: Any, id: str | None = None) -> Any:
-        """Call `explain_partition` with the packed work."""
-        return explain_partition(frame, self.open(), id)
+        """Call `explain_partition` with the packed work; raise `UnpackableError` if it cannot be unpacked."""
+        return explain_partition(frame, _opened(self._content), id)
 
-    def open(self) -> Work:
-        """Return the work; raise `UnpackableError` if this process cannot unpack it."""
-        if self._digest not in self._opened:
-            self._opened.clear()  # keep only one, because models are large
-            self._opened[self._digest] = unpack_work(io.BytesIO(self._content))
-        return self._opened[self._digest]
+
+@functools.lru_cache(maxsize=1)  # only one, because models are large
+def _opened(content: bytes) -> Work:
+    return unpack_work(io.BytesIO(content))
 
 
 def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:

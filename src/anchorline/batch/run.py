@@ -11,7 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from anchorline.batch.parquet import ROWS_PER_GROUP, read_identity, read_parquet
 from anchorline.batch.partition import Work
 from anchorline.batch.progress import Progress, ProgressReporter, check_progress, format_duration
 from anchorline.batch.rows import FrameRows, failure_of
-from anchorline.errors import FormatError, JournalError, OutputFileError, RowError
+from anchorline.errors import FormatError, JournalError, OutputFileError, ParameterError, RowError
 from anchorline.io.files import reason_of
 from anchorline.result.explanations import Failure, Record
 from anchorline.result.frames import RowIds
@@ -34,25 +34,35 @@ _WRITE_SECONDS = 1.0  # finished rows that a killed process may lose
 _MAX_LISTED_FAILURES = 5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Report:
-    """The outcome of a batch.
-
-    ``n_resumed`` rows were finished by an earlier run. ``failures`` counts the rows without explanation by kind of
-    error, and ``first_failures`` holds the first of them.
-    """
+    """The outcome of a batch: ``n_resumed`` rows were finished by an earlier run."""
 
     n_rows: int
-    n_resumed: int
-    failures: Mapping[str, int]
-    first_failures: tuple[Failure, ...]
-    events: RunEvents
-    seconds: float
+    ids: RowIds | None
+    n_resumed: int = 0
+    failures: Counter[str] = field(default_factory=Counter)  # rows without explanation by kind of error
+    first_failures: list[Failure] = field(default_factory=list)
+    events: RunEvents = field(default_factory=RunEvents)
+    seconds: float = 0.0
+
+    def count(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield the records unchanged and count; raise `OutputFileError` if records are missing."""
+        n = 0
+        for record in records:
+            n += 1
+            if record["error_type"] is not None:
+                self.failures[record["error_type"]] += 1
+                if len(self.first_failures) < _MAX_LISTED_FAILURES:
+                    self.first_failures.append(failure_of(record["row"], record, self.ids))
+            yield record
+        if n != self.n_rows:
+            raise OutputFileError(f"The parts hold {n} of {self.n_rows} rows: another program has changed them.")
 
     @property
     def n_failed(self) -> int:
         """The number of rows without an explanation."""
-        return sum(self.failures.values())
+        return self.failures.total()
 
     def lines(self) -> list[str]:
         """Return the report as lines of text."""
@@ -63,7 +73,7 @@ class Report:
         if self.n_resumed:
             lines.append(f"{self.n_resumed:,} rows were finished by an earlier run.")
         if self.n_failed:
-            kinds = ", ".join(f"{name} {count:,}" for name, count in self.failures.items())
+            kinds = ", ".join(f"{name} {count:,}" for name, count in self.failures.most_common())
             lines.append(f"{self.n_failed:,} rows failed ({kinds}); their errors are in the file.")
             lines += [f"  {failure}"[:300] for failure in self.first_failures]
         if n := self.events.restarts:
@@ -104,17 +114,16 @@ def run_batch(
     check_plan(plan, work)
     check_progress(options.progress)
     identity = _identity(rows, work, sources, options, ids)
-    folder, events = Path(f"{out}{PARTS_SUFFIX}"), RunEvents()
-    tally = _Tally(len(rows), ids)
+    folder, report = Path(f"{out}{PARTS_SUFFIX}"), Report(n_rows=len(rows), ids=ids)
     if _is_finished(out, folder, identity, options):
-        n_resumed = sum(1 for _ in tally.count(read_parquet(out)))
+        report.n_resumed = sum(1 for _ in report.count(read_parquet(out)))
     else:
         parts = _Parts(folder, identity, work.columns, options.overwrite)
-        n_resumed = parts.n_rows
-        reporter = ProgressReporter(len(rows), options.progress, n_resumed)
-        plan = replace(plan, start=n_resumed, tick=parts.tick)
+        report.n_resumed = parts.n_rows
+        reporter = ProgressReporter(len(rows), options.progress, parts.n_rows)
+        plan = replace(plan, start=parts.n_rows, tick=parts.tick)
         try:
-            with parts, contextlib.closing(stream(rows, work, plan, events)) as records:
+            with parts, contextlib.closing(stream(rows, work, plan, report.events)) as records:
                 for place, record in records:
                     if options.fail_fast and record["error_type"] is not None:
                         raise RowError(
@@ -123,39 +132,12 @@ def run_batch(
                         )
                     parts.append({"row": place} | record)
                     reporter.count(record["error_type"] is not None)
-                write_parquet(out, tally.count(parts.records()), identity, ids, work.columns)
+                write_parquet(out, report.count(parts.records()), identity, ids, work.columns)
                 parts.remove()  # while it is locked, so that it cannot be another process's
         except OutputFileError as error:
             raise OutputFileError(f"{error}{_RESUME_HINT}") from error
-    return Report(
-        n_rows=len(rows),
-        n_resumed=n_resumed,
-        failures=dict(tally.failures.most_common()),
-        first_failures=tuple(tally.first),
-        events=events,
-        seconds=time.monotonic() - start,
-    )
-
-
-class _Tally:
-    """Counts the failures in the records of a batch, and keeps the first of them."""
-
-    def __init__(self, n_rows: int, ids: RowIds | None) -> None:
-        self._n_rows, self._ids = n_rows, ids
-        self.failures, self.first = Counter[str](), list[Failure]()
-
-    def count(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield the records unchanged and count; raise `OutputFileError` if records are missing."""
-        n = 0
-        for record in records:
-            n += 1
-            if record["error_type"] is not None:
-                self.failures[record["error_type"]] += 1
-                if len(self.first) < _MAX_LISTED_FAILURES:
-                    self.first.append(failure_of(record["row"], record, self._ids))
-            yield record
-        if n != self._n_rows:
-            raise OutputFileError(f"The parts hold {n} of {self._n_rows} rows: another program has changed them.")
+    report.seconds = time.monotonic() - start
+    return report
 
 
 class _Parts:
@@ -313,8 +295,9 @@ def _is_finished(out: Path, parts: Path, identity: Mapping[str, Any], options: R
     if in_the_way:
         raise OutputFileError(f"{str(parts)!r} must be a folder, but it is a file. Remove or rename it.")
     if options.resume and options.overwrite:
-        raise JournalError(
-            "Both resume and overwrite are given, but only one is allowed. Type --resume or --overwrite."
+        raise ParameterError(
+            "Both --resume and --overwrite are given, but only one is allowed. Type --resume to continue, or "
+            "--overwrite to start again."
         )
     if options.overwrite:
         return False

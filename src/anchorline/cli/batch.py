@@ -74,11 +74,6 @@ def batch(given: Given) -> Code:
 
     A row that fails is written with its error. The report counts these rows. The exit code is 0 unless all fail.
     """
-    if given.resume and given.overwrite:
-        raise ParameterError(
-            "Both --resume and --overwrite are given, but only one is allowed. Type --resume to continue, or "
-            "--overwrite to start again."
-        )
     _check_out(given.out, {"ROWS": given.rows, "--data": given.data, "--model": given.model})
     space = space_of_table(given)
     frame = rows_like(space, given.rows)

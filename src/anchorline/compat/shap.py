@@ -26,17 +26,18 @@ def to_shap(
 ) -> Any:
     r"""Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
-    ``base_values + values.sum(-1)`` is the prediction: ``values`` are the contributions :math:`v_j b_j` at the columns
-    that the facts are about, and ``base_values`` the base, which are the Shapley values of the sum under the law.
-    Columns without a fact have the value 0. ``data`` holds the row's values: floats, or texts for categories and dates.
-    ``display_data`` holds what SHAP's plots print, such as "41 = age". Words, regions and parts of a signal are features
-    without values. The rows of an `Explanations` object have their positions as ``instance_names``.
+    ``base_values + values.sum(-1)`` is the prediction: ``values`` are the contributions :math:`v_j b_j` at the
+    columns that the facts are about, and ``base_values`` the base, which are the Shapley values of the sum under
+    the law. Columns without a fact have the value 0. ``data`` holds the row's values: floats, or texts for
+    categories and dates. ``display_data`` holds what SHAP's plots print, such as "41 = age". Words, regions and
+    parts of a signal are features without values. The rows of an `Explanations` object have their positions as
+    ``instance_names``.
 
-    ``common_base`` gives several rows one base value, the mean of the bases, as ``shap.plots.decision`` and ``force``
-    require; the feature "(base)" then holds how far the row's own base is from it. ``content`` turns one explained text
-    or image into values of its own parts, as ``shap.plots.text`` and ``image`` require: a contribution is shared equally
-    by the places of a word, or the pixels of a region. ``data`` are the words with what follows them, or the small copy
-    of the image that the explanation records.
+    ``common_base`` gives several rows one base value, the mean of the bases, as ``shap.plots.decision`` and
+    ``force`` require; the feature "(base)" then holds how far the row's own base is from it. ``content`` turns one
+    explained text or image into values of its own parts, as ``shap.plots.text`` and ``image`` require: a
+    contribution is shared equally by the places of a word, or the pixels of a region. ``data`` are the words with
+    what follows them, or the small copy of the image that the explanation records.
 
     Examples
     --------

@@ -107,7 +107,7 @@ def test_a_crash_after_the_last_row_is_mended(tmp_path, monkeypatch):
     with pytest.raises(OutputFileError):
         batch(out, rows=ROWS[:4])
     monkeypatch.undo()
-    with pytest.raises(JournalError, match="Both resume and overwrite are given, but only one is allowed"):
+    with pytest.raises(ParameterError, match="Both --resume and --overwrite are given, but only one is allowed"):
         batch(out, rows=ROWS[:4], resume=True, overwrite=True)
     report = batch(out, rows=ROWS[:4], resume=True)
     assert report.n_resumed == 4
