@@ -50,7 +50,7 @@ class _Question:
 
 
 def _answer(given: Given, question: _Question) -> Code:
-    """Ask about every case, and print the answers or write them; the exit code is 6 if one is no answer."""
+    """Ask about every case, and print the answers or write them; the exit code is 6 if one does not count."""
     space, cases = numbered_cases(given)
     form = choose_format(given, question.formats, len(cases))
     loaded = load(given, given.model)
