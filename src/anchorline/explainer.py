@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Unpack
 
-from anchorline.changes.find import ChangeKeywords, ChangeSettings, find_changes
+from anchorline.changes.find import find_changes
 from anchorline.changes.result import Changes
+from anchorline.changes.settings import ChangeKeywords, ChangeSettings
 from anchorline.errors import CacheError, ParameterError, SetupWarning, names_similar_keywords
 from anchorline.model.cache import AnswerCache, fingerprint
 from anchorline.model.features import match_columns

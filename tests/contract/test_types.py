@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 import anchorline as al
-from anchorline.changes.find import ChangeSettings
+from anchorline.changes.settings import ChangeSettings
 from anchorline.compare import CompareKeywords
 from anchorline.compare.models import CompareSettings
 from anchorline.settings import ReasonSettings, RuleSettings, Settings

@@ -6,17 +6,14 @@ the distance between the two values of a number that has only two. A missing val
 """
 
 import difflib
-import itertools
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from anchorline.changes.settings import ChangeSettings, Price
 from anchorline.errors import ParameterError, listed
 from anchorline.facts import Fact
 from anchorline.spaces.base import OTHER, Neighborhood, TwoValued
@@ -39,7 +36,6 @@ _DIRECTIONS = {"up": 1, "down": -1}
 
 Change = tuple[int, ...]
 """Numbers of candidates, at most one per attribute."""
-Price = Callable[[Mapping[str, tuple[Any, Any]]], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,19 +50,17 @@ class Values:
     rows: np.ndarray
     counts: np.ndarray
     ids: np.ndarray
-    numbers: np.ndarray | None = None
-    places: np.ndarray | None = None
+    numbers: np.ndarray | None
+    places: np.ndarray | None
 
     def place(self, number: float) -> float:
         """Return the place of any number among the training rows, from 0 to 1."""
         assert self.numbers is not None  # only these have places
-        below = self.counts[: self.numbers.searchsorted(number, side="left")].sum()
-        until = self.counts[: self.numbers.searchsorted(number, side="right")].sum()
-        return float(below + until) / (2 * max(1, int(self.counts.sum())))
+        ends = [self.numbers.searchsorted(number, side) for side in ("left", "right")]
+        return float(sum(self.counts[:end].sum() for end in ends)) / (2 * max(1, int(self.counts.sum())))
 
 
-_Known = dict[tuple[tuple[int, ...], int | None], Values]
-_VALUES: weakref.WeakKeyDictionary[Schema, _Known] = weakref.WeakKeyDictionary()
+_VALUES: weakref.WeakKeyDictionary[Schema, dict[Any, Values]] = weakref.WeakKeyDictionary()
 
 
 def distinct_values(schema: Schema, positions: tuple[int, ...], view: int | None = None) -> Values:
@@ -83,18 +77,17 @@ def distinct_values(schema: Schema, positions: tuple[int, ...], view: int | None
     for each in codes[1:]:  # one number per combination
         joined = np.unique(joined * (each.max() + 1) + each[present], return_inverse=True)[1].reshape(-1)
     _, first, inverse, counts = np.unique(joined, return_index=True, return_inverse=True, return_counts=True)
-    ids, rows = np.full(schema.n_rows, -1, dtype=np.intp), present[first]
-    ids[present] = inverse
-    found = Values(rows, counts, ids)
+    rows, numbers, places = present[first], None, None
     if view is not None and schema.columns[view].kind in (NUMBER, DATE):
-        numbers = schema.columns[view].values[rows] + 0.0
-        order = np.argsort(numbers, kind="stable")
-        rows, counts, numbers = rows[order], counts[order], numbers[order]
-        if (numbers[1:] > numbers[:-1]).all():
-            ids[present] = np.argsort(order)[inverse]
-            found = Values(rows, counts, ids, numbers, (np.cumsum(counts) - counts / 2) / max(1, len(present)))
-    known[positions, view] = found
-    return found
+        held = schema.columns[view].values[rows] + 0.0
+        order = np.argsort(held, kind="stable")
+        if (held[order][1:] > held[order][:-1]).all():
+            rows, counts, numbers, inverse = rows[order], counts[order], held[order], np.argsort(order)[inverse]
+            places = (np.cumsum(counts) - counts / 2) / max(1, len(present))
+    ids = np.full(schema.n_rows, -1, dtype=np.intp)
+    ids[present] = inverse
+    known[positions, view] = Values(rows, counts, ids, numbers, places)
+    return known[positions, view]
 
 
 def _codes(column: Column) -> np.ndarray:
@@ -108,12 +101,12 @@ def _codes(column: Column) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One attribute of an instance, and all values that it may be changed to.
+    """One attribute of an instance, and all values that it may be changed to; ``kind`` says what they are.
 
     ``rows``, ``counts``, ``distances`` and ``sides`` are (m,): training rows that have the values, the numbers of
     rows that have them, distances from the instance's own value, and -1 or +1 for values below or above it, 0
     where there is no order. Ordered values are sorted. ``numbers`` (m,) are the values of numbers and dates; None
-    for others. ``kind`` says what the columns hold.
+    for others.
     """
 
     name: str
@@ -125,64 +118,44 @@ class Choice:
     sides: np.ndarray
     numbers: np.ndarray | None = None
 
-
-class Changeable(ABC):
-    """An instance whose attributes may change; a value is given by its attribute and its index in the choice."""
-
-    choices: tuple[Choice, ...]
-    columns: tuple[str, ...]  # of a row; the attributes where there are none
-    held: tuple[str, ...]
-    labels: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of values by column and text
-    is_realistic: bool = False  # whether changes near to training rows come first
-    has_rule: bool = False  # whether `is_valid` may be false
-
-    @abstractmethod
-    def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
-        """Return model inputs, one per row of ``attributes`` and ``values`` (n, s); -1 changes nothing."""
-
-    @abstractmethod
-    def before(self, attribute: int) -> Any:
-        """Return the instance's own value as JSON holds it; a tuple for several columns."""
-
-    @abstractmethod
-    def after(self, attribute: int, value: int) -> Any:
-        """Return a value as JSON holds it; a tuple for several columns, None if the attribute is then absent."""
-
-    def bound(self, attribute: int, value: int) -> Fact | None:
-        """Return a fact that is true of a value and of exactly the values beyond it; None without an order."""
-        return None
-
-    def is_valid(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return which changed instances, given as to `realize`, the user's own rule allows, (n,)."""
-        return np.ones(len(attributes), dtype=bool)
-
-    @abstractmethod
-    def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
-        """Return which values are those of another instance of the same space, (m,)."""
+    @property
+    def names(self) -> set[str]:
+        """What a user may call the attribute."""
+        return {self.name, *self.columns}
 
 
-class ChangeableParts(Changeable):
-    """An instance whose attributes have one other value each."""
+class ChangeableParts:
+    """An instance whose attributes have one other value each, which stands in "row" 0."""
+
+    labels: Mapping[str, Mapping[str, str]] = {}
+    is_realistic = has_rule = False
 
     def __init__(self, neighborhood: TwoValued) -> None:
         one, side, apart = np.ones(1, dtype=np.intp), np.zeros(1, dtype=np.int8), np.full(1, APART)
-        names = neighborhood.names
-        self.neighborhood, self.columns, self.held = neighborhood, names, neighborhood.held
-        self.choices = tuple(Choice(name, (name,), "two values", one * 0, one, apart, side) for name in names)
+        self.neighborhood, self.columns, self.held = neighborhood, neighborhood.names, neighborhood.held
+        self.choices = [Choice(name, (name,), "two values", one * 0, one, apart, side) for name in self.columns]
 
-    def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
-        """Return the neighbors in which these attributes have their other values."""
+    def realize(self, attributes: np.ndarray, rows: np.ndarray) -> Any:
+        """Return the neighbors (n, s) in which these attributes have their other values; -1 changes nothing."""
         donors = np.full((1 + len(self.choices), len(attributes)), -1, dtype=np.int8)
         donors[attributes, np.arange(len(attributes))[:, None]] = OTHER  # -1 is the last row, which is cut off
         return self.neighborhood.realize(donors[:-1])
+
+    def is_valid(self, attributes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return that nothing is forbidden, (n,)."""
+        return np.ones(len(attributes), dtype=bool)
 
     def before(self, attribute: int) -> Any:
         """Return the own value as facts state it."""
         return self.neighborhood.fact(attribute).value
 
-    def after(self, attribute: int, value: int) -> Any:
+    def after(self, attribute: int, row: int) -> Any:
         """Return the other value as facts state it, or None if it is that the attribute is absent."""
         return self.neighborhood.other(attribute)
+
+    def bound(self, attribute: int, row: int) -> Fact | None:
+        """Return None, because two values have no order."""
+        return None
 
     def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
         """Return whether the other instance has the other value."""
@@ -191,11 +164,12 @@ class ChangeableParts(Changeable):
         return np.array([other.fact(attribute).value != self.before(attribute)])
 
 
-class ChangeableRow(Changeable):
+class ChangeableRow:
     """A row of a table, whose attributes may take the values of training rows.
 
     ``positions`` are those of the columns of each attribute, and ``views`` the column by which it is ordered, or
-    None. ``cells`` is the row as columns of one value each, and ``instance`` in plain values.
+    None. ``cells`` is the row as columns of one value each, and ``instance`` in plain values. ``labels`` are names
+    of values by column and text. ``is_realistic`` says whether changes near to training rows come first.
     """
 
     def __init__(self, neighborhood: TableNeighborhood) -> None:
@@ -207,17 +181,16 @@ class ChangeableRow(Changeable):
         self.is_realistic, self.has_rule = table.neighbors == "realistic", table.valid is not None
         self.positions = tuple(attribute.positions for attribute in table.attributes)
         ordered = [[j for j in attribute.views if j not in self.named] for attribute in table.attributes]
-        self.views = tuple(own[0] if len(own) == 1 else None for own in ordered)
-        self.values = tuple(map(distinct_values, itertools.repeat(self.schema), self.positions, self.views))
-        self.choices = tuple(self._choice(a, attribute.name) for a, attribute in enumerate(table.attributes))
+        self.views = [own[0] if len(own) == 1 else None for own in ordered]
+        pairs = zip(self.positions, self.views, strict=True)
+        self.values = [distinct_values(self.schema, own, view) for own, view in pairs]
+        self.choices = [self._choice(a, attribute.name) for a, attribute in enumerate(table.attributes)]
 
     def _choice(self, a: int, name: str) -> Choice:
         """Return an attribute's values other than the row's own."""
-        positions, values = self.positions[a], self.values[a]
-        columns = tuple(self.schema.names[j] for j in positions)
-        kind = self.schema.columns[positions[0]].kind if len(positions) == 1 else "groups"
+        positions, values, own = self.positions[a], self.values[a], self._number(a)
+        kind = "groups" if len(positions) > 1 else self.schema.columns[positions[0]].kind
         kind = CATEGORY if len(positions) == 1 and positions[0] in self.named else kind
-        own = self._number(a)
         if own is not None and values.numbers is not None and values.places is not None:
             other = np.flatnonzero(values.numbers != own)
             distances = np.abs(values.places[other] - values.place(own))
@@ -225,15 +198,16 @@ class ChangeableRow(Changeable):
         else:
             other = np.flatnonzero(~self._same(a, values.rows, self.cells))
             distances, sides = np.full(len(other), APART), np.zeros(len(other), dtype=np.int8)
-        numbers = None if values.numbers is None else values.numbers[other]
+        columns, numbers = tuple(self.columns[j] for j in positions), values.numbers
+        numbers = None if numbers is None else numbers[other]
         return Choice(name, columns, kind, values.rows[other], values.counts[other], distances, sides, numbers)
 
     def _number(self, a: int) -> float | None:
         """Return the row's own number or date of an ordered attribute; None if it has none, or is not in order."""
-        view, missing = self.views[a], any(bool(self.cells[j].missing[0]) for j in self.positions[a])
-        if view is None or self.values[a].numbers is None or missing:
+        view, positions = self.views[a], self.positions[a]
+        if view is None or self.values[a].numbers is None or any(self.cells[j].missing[0] for j in positions):
             return None
-        if len(self.positions[a]) > 1 and not self._same(a, self.values[a].rows, self.cells).any():
+        if len(positions) > 1 and not self._same(a, self.values[a].rows, self.cells).any():
             return None  # a combination that no training row has is not between others
         return float(self.cells[view].values[0])
 
@@ -242,10 +216,7 @@ class ChangeableRow(Changeable):
         same = np.ones(len(rows), dtype=bool)
         for j in self.positions[a]:
             column, missing = self.schema.columns[j], self.schema.columns[j].missing[rows]
-            if cells[j].missing[0]:
-                same &= missing
-            else:
-                same &= ~missing & (column.values[rows] == cells[j].values[0])
+            same &= missing if cells[j].missing[0] else ~missing & (column.values[rows] == cells[j].values[0])
         return same
 
     def is_missing(self, attribute: int) -> bool:
@@ -253,49 +224,49 @@ class ChangeableRow(Changeable):
         positions = self.positions[attribute]
         return len(positions) == 1 and bool(self.cells[positions[0]].missing[0])
 
-    def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
-        """Return copies of the row in which these attributes have the values of training rows."""
+    def realize(self, attributes: np.ndarray, rows: np.ndarray) -> Any:
+        """Return copies of the row in which attributes (n, s) have the values of training rows; -1 is none."""
         sources = np.full((len(self.columns), len(attributes)), -1, dtype=np.intp)
         for a in np.unique(attributes[attributes >= 0]).tolist():
             changed, place = np.nonzero(attributes == a)
-            for j in self.positions[a]:
-                sources[j, changed] = self.choices[a].rows[values[changed, place]]
+            sources[np.ix_(self.positions[a], changed)] = rows[changed, place]
         return self.schema.natives.neighbors(self.neighborhood.row, sources)
 
-    def is_valid(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return which changed rows the rule of the table allows, (n,)."""
-        return self.neighborhood.is_valid(self.realize(attributes, values), len(attributes))
+    def is_valid(self, attributes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return which changed rows, given as to `realize`, the rule of the table allows, (n,)."""
+        return self.neighborhood.is_valid(self.realize(attributes, rows), len(attributes))
 
     def before(self, attribute: int) -> Any:
-        """Return the row's own value; a tuple for several columns."""
+        """Return the row's own value as JSON holds it; a tuple for several columns."""
         values = [self.instance[j] for j in self.positions[attribute]]
         return values[0] if len(values) == 1 else tuple(values)
 
-    def after(self, attribute: int, value: int) -> Any:
-        """Return a training value; a tuple for several columns."""
-        row = self.choices[attribute].rows[value : value + 1]
-        pick = self.schema.natives.pick
-        values = [plain(self.schema.columns[j].taken(row), pick(j, row)) for j in self.positions[attribute]]
+    def after(self, attribute: int, row: int) -> Any:
+        """Return a training value as JSON holds it; a tuple for several columns."""
+        values = [self._plain(j, row) for j in self.positions[attribute]]
         return values[0] if len(values) == 1 else tuple(values)
 
-    def bound(self, attribute: int, value: int) -> Fact | None:
+    def _plain(self, j: int, row: int) -> Any:
+        rows = np.array([row])
+        return plain(self.schema.columns[j].taken(rows), self.schema.natives.pick(j, rows))
+
+    def bound(self, attribute: int, row: int) -> Fact | None:
         """Return the shortest bound that exactly this training value and those beyond it meet."""
-        choice, own, training = self.choices[attribute], self._number(attribute), self.values[attribute].numbers
-        view = self.views[attribute]
-        if own is None or view is None or training is None or choice.numbers is None:
+        own, view, numbers = self._number(attribute), self.views[attribute], self.values[attribute].numbers
+        if own is None or view is None or numbers is None:
             return None
         # The cut is between the value and the nearest one towards the row's own, which does not meet the bound.
-        column, limit = self.schema.columns[view], float(choice.numbers[value])
-        row = choice.rows[value : value + 1]
-        shown, name = plain(column.taken(row), self.schema.natives.pick(view, row)), self.schema.names[view]
-        if choice.sides[value] < 0:
-            above = training.searchsorted(limit, side="right")
-            nearest = min(float(training[above]), own) if above < len(training) else own
-            high = self._cut(view, limit, nearest, nearest)
-            return Fact(choice.name, name, "below", high=high, value=shown)
-        below = training.searchsorted(limit, side="left") - 1
-        nearest = max(float(training[below]), own) if below >= 0 else own
-        return Fact(choice.name, name, "at_least", low=self._cut(view, nearest, limit, limit), value=shown)
+        at = int(self.values[attribute].ids[row])
+        limit, name, about = float(numbers[at]), self.columns[view], self.choices[attribute].name
+        if limit < own:
+            nearest = min(float(numbers[at + 1]), own) if at + 1 < len(numbers) else own
+            return Fact(
+                about, name, "below", high=self._cut(view, limit, nearest, nearest), value=self._plain(view, row)
+            )
+        nearest = max(float(numbers[at - 1]), own) if at else own
+        return Fact(
+            about, name, "at_least", low=self._cut(view, nearest, limit, limit), value=self._plain(view, row)
+        )
 
     def _cut(self, view: int, low: float, high: float, near: float) -> Any:
         """Return the shortest number above ``low`` and at most ``high``; of dates, ``high`` as an ISO text."""
@@ -307,78 +278,67 @@ class ChangeableRow(Changeable):
         return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
     def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
-        """Return which values are those of another row; none if that row's value is missing."""
+        """Return which values are those of another row, (m,); none if that row's value is missing."""
         cells = self.schema.read(other.instance)[1]
         missing = any(bool(cells[j].missing[0]) for j in self.positions[attribute])
         return self._same(attribute, self.choices[attribute].rows, cells) & (not missing)
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a change may do.
+Changeable = ChangeableParts | ChangeableRow
+"""An instance whose attributes may change; a value is given by its attribute and a training row that has it."""
 
-    ``fixed`` are attributes or columns that keep their values. ``allowed`` maps names to allowed values: a tuple
-    of two ends, each a number, a date or None, or a collection of values. ``direction`` maps names to "up" or
-    "down". ``toward`` is another instance: attributes may only take its values. ``cost`` maps names to weights of
-    their distances, 1 without it, or is a function of the moves.
-    """
 
-    fixed: tuple[str, ...] = ()
-    allowed: Mapping[str, Any] | None = None
-    direction: Mapping[str, str] | None = None
-    toward: Neighborhood | None = None
-    cost: Mapping[str, float] | Price | None = None
+def changeable(neighborhood: Neighborhood) -> Changeable:
+    """Return what the attributes of an instance may be changed to."""
+    if isinstance(neighborhood, TableNeighborhood):
+        return ChangeableRow(neighborhood)
+    if isinstance(neighborhood, TwoValued):
+        return ChangeableParts(neighborhood)
+    raise ParameterError(
+        f"The instance is a {type(neighborhood).__name__}, whose attributes have no values to change to. Pass a "
+        "Table, a Hypercube, a Text, an Image or a Signal."
+    )
 
-    def check(self, case: Changeable) -> None:
-        """Raise `ParameterError` for a name that is neither an attribute nor one of its columns, nor held."""
-        known = {*case.held, *(name for choice in case.choices for name in (choice.name, *choice.columns))}
-        given = {"fixed": self.fixed, "allowed": self.allowed or (), "direction": self.direction or ()}
-        given |= {} if callable(self.cost) else {"cost": self.cost or ()}
-        for option, names in given.items():
-            for name in names:
-                if name not in known:
-                    near = difflib.get_close_matches(str(name), list(known)[:1000], 1)
-                    hint = f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(sorted(known))}."
-                    raise ParameterError(f"{option} has {name!r}, which is not a column of the table. {hint}")
-        for name, way in (self.direction or {}).items():
-            if way not in _DIRECTIONS:
+
+def _check_names(case: Changeable, settings: ChangeSettings) -> None:
+    """Raise `ParameterError` for a name that is neither an attribute nor one of its columns, nor held."""
+    known = {*case.held, *(name for choice in case.choices for name in (choice.name, *choice.columns))}
+    given = {"fixed": settings.fixed, "allowed": settings.allowed, "direction": settings.direction}
+    given |= {} if callable(settings.cost) else {"cost": settings.cost}
+    for option, names in given.items():
+        for name in names:
+            if name not in known:
+                near = difflib.get_close_matches(str(name), list(known)[:1000], 1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(sorted(known))}."
+                raise ParameterError(f"{option} has {name!r}, which is not a column of the table. {hint}")
+    for name, way in settings.direction.items():
+        if way not in _DIRECTIONS:
+            raise ParameterError(
+                f"direction of {name!r} is {way!r}, but it must be 'up' or 'down'. Type "
+                f"direction={{{name!r}: 'up'}}."
+            )
+
+
+def _kept(case: Changeable, a: int, settings: ChangeSettings, toward: Neighborhood | None) -> np.ndarray:
+    """Return the places of the values of an attribute that the user allows."""
+    choice = case.choices[a]
+    if choice.names & {*settings.fixed}:
+        return np.zeros(0, dtype=np.intp)
+    kept = np.ones(len(choice.rows), dtype=bool)
+    for name, way in settings.direction.items():
+        if name in choice.names:
+            if choice.numbers is None:
                 raise ParameterError(
-                    f"direction of {name!r} is {way!r}, but it must be 'up' or 'down'. Type "
-                    f"direction={{{name!r}: 'up'}}."
+                    f"direction has {name!r}, which holds {choice.kind}; only numbers and dates go up or down. "
+                    f"Remove {name!r}, or list its allowed values in allowed."
                 )
-
-    def kept(self, case: Changeable, attribute: int) -> np.ndarray:
-        """Return the indices of the values of an attribute that are allowed."""
-        choice = case.choices[attribute]
-        own = {choice.name, *choice.columns}
-        if own & {*self.fixed}:
-            return np.zeros(0, dtype=np.intp)
-        kept = np.ones(len(choice.rows), dtype=bool)
-        for name, way in (self.direction or {}).items():
-            if name in own:
-                kept &= _in_direction(choice, name, way)
-        if self.toward is not None:
-            kept &= case.like(attribute, self.toward)
-        for name, limits in (self.allowed or {}).items():
-            if name in own:
-                kept &= _allowed(case, attribute, name, limits)
-        return np.flatnonzero(kept)
-
-    def weight(self, choice: Choice) -> float:
-        """Return the weight of an attribute's distances."""
-        if self.cost is None or callable(self.cost):
-            return 1.0
-        names = {choice.name, *choice.columns} & {*self.cost}
-        return max((float(self.cost[name]) for name in names), default=1.0)
-
-
-def _in_direction(choice: Choice, name: str, way: str) -> np.ndarray:
-    if choice.numbers is None:
-        raise ParameterError(
-            f"direction has {name!r}, which holds {choice.kind}; only numbers and dates go up or down. Remove "
-            f"{name!r}, or list its allowed values in allowed."
-        )
-    return np.asarray(choice.sides == _DIRECTIONS[way])
+            kept &= choice.sides == _DIRECTIONS[way]
+    if toward is not None:
+        kept &= case.like(a, toward)
+    for name, limits in settings.allowed.items():
+        if name in choice.names:
+            kept &= _allowed(case, a, name, limits)
+    return np.flatnonzero(kept)
 
 
 def _allowed(case: Changeable, attribute: int, name: str, limits: Any) -> np.ndarray:
@@ -405,11 +365,8 @@ def _allowed(case: Changeable, attribute: int, name: str, limits: Any) -> np.nda
     if choice.numbers is not None:
         numbers = [_number(value, choice.kind, name) for value in limits]
         return np.isin(choice.numbers, [value for value in numbers if value is not None])
-    wanted = {level_text(value) for value in limits}
-    texts, named = (
-        [level_text(case.after(attribute, i)) for i in range(len(choice.rows))],
-        case.labels.get(name, {}),
-    )
+    wanted, named = {level_text(value) for value in limits}, case.labels.get(name, {})
+    texts = [level_text(case.after(attribute, row)) for row in choice.rows.tolist()]
     return np.array([text in wanted or named.get(text) in wanted for text in texts], dtype=bool)
 
 
@@ -433,52 +390,48 @@ def _number(value: Any, kind: str, name: str) -> float | None:
 class Candidates:
     """All allowed values of all attributes in one list; those of an ordered attribute are sorted.
 
-    ``owner`` (m,) is the attribute of every candidate, ``value`` (m,) its index among the attribute's values, and
-    ``cell`` (m,) a number that candidates share if the model cannot distinguish them. ``weights`` (attributes,)
-    multiply distances; ``price`` replaces the weighted sum if it is given.
+    Arrays are (m,): ``owner`` is the attribute of every candidate, and ``cell`` a number that candidates share if
+    the model cannot distinguish them; the others are those of `Choice`. ``weights`` (attributes,) multiply
+    distances; ``price`` replaces the weighted sum if it is given.
     """
 
     case: Changeable
     owner: np.ndarray
-    value: np.ndarray
+    rows: np.ndarray
+    counts: np.ndarray
+    distances: np.ndarray
+    sides: np.ndarray
     cell: np.ndarray
     weights: np.ndarray
-    price: Price | None = None
+    price: Price | None
 
     @classmethod
-    def of(cls, case: Changeable, wishes: Wishes) -> "Candidates":
-        """Return the candidates that the wishes allow; raise `ParameterError` if there are none."""
-        wishes.check(case)
-        kept = [wishes.kept(case, a) for a in range(len(case.choices))]
+    def of(cls, case: Changeable, settings: ChangeSettings, toward: Neighborhood | None = None) -> "Candidates":
+        """Return the candidates that the user allows; raise `ParameterError` if there are none."""
+        _check_names(case, settings)
+        kept = [_kept(case, a, settings, toward) for a in range(len(case.choices))]
         owner = np.repeat(np.arange(len(kept)), [len(values) for values in kept])
         if not len(owner):
             raise ParameterError(
                 "No attribute may change: all are held fixed, or no training row has another allowed value. "
                 "Shorten fixed, or widen allowed and direction."
             )
-        weights = np.array([wishes.weight(choice) for choice in case.choices])
-        price = wishes.cost if callable(wishes.cost) else None
-        return cls(case, owner, np.concatenate(kept).astype(np.intp), np.arange(len(owner)), weights, price)
+        pairs = list(zip(case.choices, kept, strict=True))
+        weights, price = ({}, settings.cost) if callable(settings.cost) else (settings.cost, None)
+        own = [[float(weights[name]) for name in choice.names & {*weights}] for choice in case.choices]
+        return cls(
+            case=case,
+            owner=owner,
+            rows=np.concatenate([choice.rows[values] for choice, values in pairs]),
+            counts=np.concatenate([choice.counts[values] for choice, values in pairs]),
+            distances=np.concatenate([choice.distances[values] for choice, values in pairs]),
+            sides=np.concatenate([choice.sides[values] for choice, values in pairs]),
+            cell=np.arange(len(owner)),
+            weights=np.array([max(each, default=1.0) for each in own]),
+            price=price,
+        )
 
-    @cached_property
-    def distances(self) -> np.ndarray:
-        """Distance of every candidate from the instance's own value, (m,)."""
-        return self._of_choices([choice.distances for choice in self.case.choices])
-
-    @cached_property
-    def sides(self) -> np.ndarray:
-        """-1 below the instance's own value, +1 above, 0 without an order, (m,)."""
-        return self._of_choices([choice.sides for choice in self.case.choices])
-
-    @cached_property
-    def counts(self) -> np.ndarray:
-        """Number of training rows that have the value, (m,)."""
-        return self._of_choices([choice.counts for choice in self.case.choices])
-
-    def _of_choices(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
-        return np.concatenate([array[self.value[self.owner == a]] for a, array in enumerate(arrays)])
-
-    @cached_property
+    @property
     def attributes(self) -> np.ndarray:
         """The attributes that have a candidate."""
         return np.unique(self.owner)
@@ -518,8 +471,8 @@ class Candidates:
         return np.asarray(candidates[np.unique(np.r_[0, at, len(candidates) - 1])[:most]])
 
     def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the attributes and values of candidates, as `realize` takes them; -1 changes nothing."""
-        return np.append(self.owner, -1)[chosen], np.append(self.value, -1)[chosen]
+        """Return the attributes and rows of candidates, as `realize` takes them; -1 changes nothing."""
+        return np.append(self.owner, -1)[chosen], np.append(self.rows, -1)[chosen]
 
     def cost(self, chosen: np.ndarray) -> np.ndarray:
         """Return the cost of changes (n, s), given as candidates; -1 changes nothing."""
@@ -528,11 +481,9 @@ class Candidates:
             return np.asarray(weighted[chosen].sum(axis=1))
         return np.array([self._priced(self.price, row[row >= 0].tolist()) for row in chosen], dtype=np.float64)
 
-    def _priced(self, price: Price, chosen: Sequence[int]) -> float:
-        moves = {}
-        for candidate in chosen:
-            a, value = int(self.owner[candidate]), int(self.value[candidate])
-            moves[self.case.choices[a].name] = self.case.before(a), self.case.after(a, value)
+    def _priced(self, price: Price, chosen: list[int]) -> float:
+        pairs = zip(self.owner[chosen].tolist(), self.rows[chosen].tolist(), strict=True)
+        moves = {self.case.choices[a].name: (self.case.before(a), self.case.after(a, row)) for a, row in pairs}
         cost = float(price(moves))
         if not np.isfinite(cost):
             raise ParameterError(f"cost returned {cost!r} for {moves!r:.200}, but it must return a finite number.")

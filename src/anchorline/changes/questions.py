@@ -3,8 +3,8 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,37 +22,26 @@ class NoDecisionError(ParameterError):
     """The model returns a number, and nothing says which change of it counts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reply:
+class Reply(NamedTuple):
     """What the model answers to some changed instances.
 
     ``reached`` (n,) states where the goal is reached. ``margins`` (n,) grow towards the goal; all are 0 if the
-    model answers labels. ``outputs`` (n,) are the explained output, and ``decisions`` (n,) labels or numbers of
-    classes; None where the model has none.
+    model answers labels. ``outputs`` (n,) are the explained output, NaN if the model has none, and ``decisions``
+    (n,) labels or numbers of classes, None if it has none.
     """
 
     reached: np.ndarray
     margins: np.ndarray
-    outputs: np.ndarray | None
-    decisions: np.ndarray | None
+    outputs: np.ndarray
+    decisions: np.ndarray
 
-    def part(self, rows: slice) -> "Reply":
+    def part(self, rows: Any) -> "Reply":
         """Return the replies to some of the instances."""
-        outputs = None if self.outputs is None else self.outputs[rows]
-        decisions = None if self.decisions is None else self.decisions[rows]
-        return Reply(self.reached[rows], self.margins[rows], outputs, decisions)
+        return Reply(*(each[rows] for each in self))
 
     def joined(self, *others: "Reply") -> "Reply":
         """Return these replies and then those of others, in one."""
-        parts = (self, *others)
-        outputs = [part.outputs for part in parts if part.outputs is not None]
-        decisions = [part.decisions for part in parts if part.decisions is not None]
-        return Reply(
-            np.concatenate([part.reached for part in parts]),
-            np.concatenate([part.margins for part in parts]),
-            np.concatenate(outputs) if outputs else None,
-            np.concatenate(decisions) if decisions else None,
-        )
+        return Reply(*map(np.concatenate, zip(self, *others, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +57,44 @@ class Goal:
 
     def judge(self, predictor: Predictor, scores: Scores) -> Reply:
         """Return what answers of the model mean for the goal."""
-        answer = scores.values
-        outputs = predictor.read(scores).outputs
+        answer, none = scores.values, np.full(len(scores.values), None)
         if predictor.is_label:
-            same = np.asarray(answer == self.wanted)
-            return Reply(~same if self.kind == "other label" else same, np.zeros(len(answer)), None, answer)
+            reached = (answer == self.wanted) == (self.kind == "label")
+            return Reply(np.asarray(reached), np.zeros(len(answer)), none.astype(np.float64), answer)
+        outputs, named = predictor.read(scores).outputs, none if scores.named is None else scores.named
         if self.kind in ("class", "other class"):
-            assert scores.named is not None  # only models with class scores have such goals
-            named, lead = np.asarray(scores.named == self.wanted), answer[:, self.wanted].astype(np.float64)
-            lead = lead - np.delete(answer, self.wanted, axis=1).max(axis=1)
-            turned = self.kind == "other class"
-            return Reply(~named if turned else named, -lead if turned else lead, outputs, scores.named)
+            lead = answer[:, self.wanted].astype(np.float64) - np.delete(answer, self.wanted, axis=1).max(axis=1)
+            is_class = self.kind == "class"
+            return Reply((named == self.wanted) == is_class, lead if is_class else -lead, outputs, named)
         margins = (outputs - self.wanted) * (1.0 if self.kind in (">=", ">") else -1.0)
-        reached = margins >= 0 if self.kind in (">=", "<=") else margins > 0
-        return Reply(reached, margins, outputs, scores.named)
+        return Reply(margins >= 0 if self.kind in (">=", "<=") else margins > 0, margins, outputs, named)
 
 
 def goal_of(target: Any, predictor: Predictor) -> Goal:
     """Return the goal that a target stands for; the predictor was opened at the instance."""
-    threshold = predictor.output.threshold
-    classes = predictor.target.classes if predictor.questions.n_columns is not None else None
+    threshold, n_columns = predictor.output.threshold, predictor.questions.n_columns
     if predictor.is_label:
         return _label_goal(target, predictor)
     if target is None:
-        return _turned_goal(predictor, threshold)
+        if threshold is not None:
+            return Goal("<" if predictor.prediction >= threshold else ">=", threshold)
+        if predictor.class_ is not None:
+            return Goal("other class", predictor.class_)
+        raise NoDecisionError(
+            f"The model's output is a number, {predictor.prediction:g}, without a decision, so target is needed. "
+            f"Type {_EXAMPLES} Or pass a threshold to the Explainer."
+        )
+    classes = predictor.target.classes if n_columns is not None else None
     number = place_of(target, classes or ())
     if number is not None:
-        return _class_goal(number, predictor, threshold)
+        if threshold is None:
+            return Goal("class", number)
+        if number == predictor.column or n_columns == 2:
+            return Goal(">=" if number == predictor.column else "<", threshold)
+        raise ParameterError(
+            f"The explainer decides by threshold={threshold:g} on one class, so target must be that class. Leave "
+            "target out, or leave the threshold out of the Explainer."
+        )
     parsed = _limit(target, predictor.prediction) if isinstance(target, str) else None
     if parsed is not None:
         return parsed
@@ -106,39 +106,11 @@ def goal_of(target: Any, predictor: Predictor) -> Goal:
     raise ParameterError(f"target is {target!r}, but the model's output is a number. Type {_EXAMPLES}")
 
 
-def _turned_goal(predictor: Predictor, threshold: float | None) -> Goal:
-    """Return the goal that the decision is another one than at the instance."""
-    if threshold is not None:
-        return Goal("<" if predictor.prediction >= threshold else ">=", threshold)
-    if predictor.class_ is not None:
-        return Goal("other class", predictor.class_)
-    raise NoDecisionError(
-        f"The model's output is a number, {predictor.prediction:g}, without a decision, so target is needed. "
-        f"Type {_EXAMPLES} Or pass a threshold to the Explainer."
-    )
-
-
-def _class_goal(number: int, predictor: Predictor, threshold: float | None) -> Goal:
-    if threshold is None:
-        return Goal("class", number)
-    if number == predictor.column:
-        return Goal(">=", threshold)
-    if predictor.questions.n_columns == 2:
-        return Goal("<", threshold)
-    raise ParameterError(
-        f"The explainer decides by threshold={threshold:g} on one class, so target must be that class. Leave "
-        "target out, or leave the threshold out of the Explainer."
-    )
-
-
 def _label_goal(target: Any, predictor: Predictor) -> Goal:
-    if target is None:
-        return Goal("other label", predictor.label)
     known = predictor.target.labels
-    if known is None:
-        return Goal("label", target)
-    number = place_of(target, known or ())
-    if number is None:
+    if target is None or known is None:
+        return Goal("other label", predictor.label) if target is None else Goal("label", target)
+    if (number := place_of(target, known)) is None:
         raise ParameterError(f"target is {target!r}; the model's labels are {listed(known)}. Pick one of them.")
     return Goal("label", known[number])
 
@@ -147,23 +119,23 @@ def _limit(text: str, prediction: float) -> Goal | None:
     limit, move = _LIMIT.fullmatch(text), _MOVE.fullmatch(text)
     try:
         if limit is not None:
-            kind, wanted = limit[1], float(limit[2])
+            goal = Goal(limit[1], float(limit[2]))
         elif move is not None:
-            kind, wanted = ">=" if move[1] == "+" else "<=", prediction + float(move[1] + move[2])
+            goal = Goal(">=" if move[1] == "+" else "<=", prediction + float(move[1] + move[2]))
         else:
             return None
     except ValueError:  # such as 1.2.3
         return None
-    return Goal(kind, wanted) if math.isfinite(wanted) else None
+    return goal if math.isfinite(goal.wanted) else None
 
 
 @dataclass(frozen=True, eq=False)
 class ChangeQuestions:
     """The model seen from one instance, and the goal of the changes.
 
-    ``limit`` is the most queries; ``check`` is called before every call of the model, and may raise. ``alone``
-    remembers for every cell of candidates that were tried alone the replies, and which of them it is, ``turned``
-    the same for every change of several facts that turns.
+    ``limit`` is the most queries; ``check`` is called before every call of the model, and may raise. ``replies``
+    are, by the cells of the candidates, those to every single fact that was tried, and to every change of several
+    facts that turns: a `Reply`, and which of its changes it is.
     """
 
     candidates: Candidates
@@ -172,12 +144,7 @@ class ChangeQuestions:
     limit: int
     rows_per_call: int
     check: Callable[[], object]
-    alone: dict[int, tuple[Reply, int]] = field(default_factory=dict)
-    turned: dict[Change, tuple[Reply, int]] = field(default_factory=dict)
-
-    def with_limit(self, limit: int) -> "ChangeQuestions":
-        """Return the same questions, and all that they remember, with another limit of queries."""
-        return replace(self, limit=limit)
+    replies: dict[Change, tuple[Reply, int]] = field(default_factory=dict)
 
     @property
     def left(self) -> int:
@@ -201,29 +168,24 @@ class ChangeQuestions:
         What the user's own rule forbids does not turn. Model calls have fixed boundaries, because a model's last
         bits may depend on them.
         """
-        parts, case = [], self.candidates.case
+        parts, case, none = list[Reply](), self.candidates.case, np.zeros(0)
         for first, last in batches(len(chosen), self.rows_per_call):
             self.check()
             which = self.candidates.places(chosen[first:last])
-            reply = self.goal.judge(
-                self.predictor, self.predictor.questions.ask(case.realize(*which), last - first)
-            )
-            parts.append(replace(reply, reached=reply.reached & case.is_valid(*which)))
-        reply = parts[0].joined(*parts[1:]) if parts else Reply(np.zeros(0, dtype=bool), np.zeros(0), None, None)
-        self._remember(chosen, reply)
+            scores = self.predictor.questions.ask(case.realize(*which), last - first)
+            reply = self.goal.judge(self.predictor, scores)
+            parts.append(reply._replace(reached=reply.reached & case.is_valid(*which)))
+        reply = parts[0].joined(*parts[1:]) if parts else Reply(none > 0, none, none, none.astype(object))
+        remembered = chosen[:, 0] >= 0 if chosen.shape[1] == 1 else reply.reached
+        for i in np.flatnonzero(remembered).tolist():
+            self.replies[self.key(chosen[i][chosen[i] >= 0])] = reply, i
         return reply
 
-    def _remember(self, chosen: np.ndarray, reply: Reply) -> None:
-        if chosen.shape[1] == 1:
-            places = np.flatnonzero(chosen[:, 0] >= 0)
-            cells = self.candidates.cell[chosen[places, 0]].tolist()
-            self.alone.update((cell, (reply, i)) for cell, i in zip(cells, places.tolist(), strict=True))
-            return
-        for i in np.flatnonzero(reply.reached).tolist():
-            self.turned[tuple(sorted(chosen[i][chosen[i] >= 0].tolist()))] = reply, i
-
-    def known(self, change: Change) -> Reply | None:
+    def known(self, change: Change | np.ndarray) -> Reply | None:
         """Return the reply to a change that turned, or to a single fact that was tried; None if there is none."""
-        single = self.alone.get(int(self.candidates.cell[change[0]])) if len(change) == 1 else None
-        remembered = single or self.turned.get(tuple(sorted(change)))
-        return None if remembered is None else remembered[0].part(slice(remembered[1], remembered[1] + 1))
+        reply, i = self.replies.get(self.key(change), (None, 0))
+        return None if reply is None else reply.part([i])
+
+    def key(self, change: Change | np.ndarray) -> Change:
+        """Return what changes that the model cannot tell apart share."""
+        return tuple(sorted(self.candidates.cell[list(change)].tolist()))

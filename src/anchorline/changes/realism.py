@@ -101,9 +101,8 @@ class Nearby:
         """Return how far a changed row is from the nearest row."""
         total = self.total.copy()
         for candidate in change:
-            a, value = int(self.candidates.owner[candidate]), int(self.candidates.value[candidate])
-            source = self.case.choices[a].rows[value : value + 1]
-            for j in self.case.positions[a]:
+            source = self.candidates.rows[[candidate]]
+            for j in self.case.positions[int(self.candidates.owner[candidate])]:
                 i = self.places[j]
                 number = _numbers(self.rows.values[i], self.rows.values[i].ids[source])[0]
                 total += self.rows.apart(i, float(number)) - self.apart[i]

@@ -17,7 +17,7 @@ from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record, frozen
 from anchorline.spaces.columns import level_text
 
-_LIMITS = (">=", ">", "<=", "<")
+LIMITS = (">=", ">", "<=", "<")
 _DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
 _USUAL_CONFIDENCE = 0.95  # a smaller one is said
 _EXACT = 6  # significant digits that are printed as they are
@@ -260,7 +260,7 @@ def _contradictions(changes: Changes) -> Iterator[str]:
 def _is_reached(changes: Changes, option: Counterfactual) -> bool:
     """Return whether an example's answer, as stated, reaches the goal, as stated."""
     kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], option.output
-    if kind not in _LIMITS:
+    if kind not in LIMITS:
         return bool((option.decision == wanted) == (kind in ("class", "label")))
     if output is None:
         return False
@@ -318,7 +318,7 @@ def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
     label = _new_decision(changes)
     if label is not None:
         return f"The model's decision becomes {escape(label)}", f"makes the model's decision {escape(label)}"
-    if kind not in _LIMITS:
+    if kind not in LIMITS:
         return "The model's decision becomes another", "changes the model's decision"
     does, do = {
         ">=": ("reaches", "reach"),
@@ -336,7 +336,7 @@ def _new_decision(changes: Changes) -> str | None:
     kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
     if kind in ("class", "label"):
         return class_text(wanted)
-    if kind in _LIMITS:
+    if kind in LIMITS:
         others = [str(label) for label in output.classes or () if str(label) != output.name]
         is_decision = kind in (">=", "<") and wanted == output.threshold  # at the threshold, it is decided already
         if not is_decision or not output.is_probability or len(others) != 1:
@@ -349,7 +349,7 @@ def _new_decision(changes: Changes) -> str | None:
 def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> str:
     """Return what changes, and what the model then answers."""
     moves = _moves_text(changes, option.moves, escape)
-    several = changes.goal["kind"] not in _LIMITS and len({each.decision for each in changes}) > 1
+    several = changes.goal["kind"] not in LIMITS and len({each.decision for each in changes}) > 1
     answers = [escape(class_text(option.decision))] if several else []
     if option.output is not None:
         number = f"{_answer(changes, option.output)}{_unit(changes.output, escape)}"
@@ -514,7 +514,7 @@ def _answer(changes: Changes, output: float) -> str:
     """Return an output with two decimals if it is a probability, and more if these would hide that it turned."""
     if not changes.output.is_probability:
         return exact_number(_cut(output, changes.prediction or 0.0))
-    limit = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5
+    limit = changes.goal["wanted"] if changes.goal["kind"] in LIMITS else 0.5
     texts = [f"{output:.{digits}f}" for digits in (2, 3, 4)]
     text = next((text for text in texts if 0 < float(text) < 1), texts[0 if output in (0, 1) else -1])
     is_shown = (float(text) > limit) == (output > limit) and (float(text) < limit) == (output < limit)

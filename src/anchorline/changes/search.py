@@ -48,7 +48,7 @@ def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -
     ranking = Ranking(candidates, n, questions.check)
     singles = _try_singles(questions, n, max_values)
     found = _turning_singles(questions, singles, n)
-    levels = [Level(1, len(questions.alone), len(questions.alone), singles.n_cells)]
+    levels = [Level(1, len(questions.replies), len(questions.replies), singles.n_cells)]
     base = _base(candidates, singles, found)
     before, turned = base, list[frozenset[int]]()
     for n_facts in range(2, k + 1):
@@ -507,7 +507,7 @@ def _differing(candidates: Candidates) -> np.ndarray:
         lookup[values.ids[choice.rows]] = _NOT_ALLOWED
         lookup[-1] = -1 if case.is_missing(a) else _NOT_ALLOWED
         own = np.flatnonzero(candidates.owner == a)
-        lookup[values.ids[choice.rows[candidates.value[own]]]] = own
+        lookup[values.ids[candidates.rows[own]]] = own
         columns.append(lookup[values.ids])
     rows = np.column_stack(columns)
     rows = rows[(rows != _NOT_ALLOWED).all(axis=1)]

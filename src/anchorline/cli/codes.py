@@ -114,7 +114,7 @@ def successor_of(option: str) -> str | None:
     >>> successor_of("--budget"), successor_of("--frobnicate")
     ('There is no option --budget: --queries is that number.', None)
     """
-    from anchorline.changes.find import SUCCESSORS as OF_CHANGES  # noqa: PLC0415  heavy
+    from anchorline.changes.settings import SUCCESSORS as OF_CHANGES  # noqa: PLC0415  heavy
     from anchorline.explainer import _GONE as OF_EXPLAINERS  # noqa: PLC0415  heavy
     from anchorline.settings import SUCCESSORS  # noqa: PLC0415  heavy
     from anchorline.spaces.table import _GONE as OF_TABLES  # noqa: PLC0415  heavy

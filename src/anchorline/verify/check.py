@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.changes.candidates import ChangeableParts
-from anchorline.changes.find import ChangeSettings, changeable
+from anchorline.changes.candidates import ChangeableParts, changeable
 from anchorline.changes.result import Changes
+from anchorline.changes.settings import ChangeSettings
 from anchorline.errors import (
     AnchorlineError,
     BudgetError,

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from anchorline.changes.candidates import Candidates, Wishes
-from anchorline.changes.find import ChangeSettings, changeable, measured
+from anchorline.changes.candidates import Candidates, changeable
+from anchorline.changes.find import measured
 from anchorline.changes.questions import ChangeQuestions, Goal
+from anchorline.changes.settings import ChangeSettings
 from anchorline.model.outputs import Target
 from anchorline.model.predictor import Predictor, Questions
 from anchorline.spaces.table import Table
@@ -24,7 +25,7 @@ def questions(share):
 
     table = Table(TABLE)
     neighborhood = table.at(ROW)
-    candidates = Candidates.of(changeable(neighborhood), Wishes())
+    candidates = Candidates.of(changeable(neighborhood), ChangeSettings())
     predictor = Predictor(Questions(Target(model, "number")), threshold=0.5)
     turns[0, 0] = False
     predictor.open(neighborhood.original)
@@ -33,8 +34,8 @@ def questions(share):
 
 def true_share(asked, turns, chosen):
     """The share over all pairs of training values at least as far away, by counting rows of the table."""
-    choices = asked.candidates.case.choices
-    limits = [choices[a].numbers[asked.candidates.value[c]] for a, c in enumerate(chosen)]
+    columns, rows = asked.candidates.case.schema.columns, asked.candidates.rows
+    limits = [columns[a].values[rows[c]] for a, c in enumerate(chosen)]
     first, second = (TABLE[TABLE[:, a] >= limit, a].astype(int) + 1 for a, limit in enumerate(limits))
     return turns[np.ix_(first, second)].mean()
 
@@ -52,7 +53,7 @@ def test_intervals_cover_the_share_of_all_training_values():
         truth, covered = true_share(asked, turns, chosen), 0
         for seed in range(n_repeats):
             wanted = ChangeSettings(n_measure=100, confidence=level, seed=seed)
-            estimate = measured(asked, [chosen], wanted, b"row")[1][0]
+            estimate = measured(asked, [chosen], wanted, b"row")[0]
             assert not estimate.is_exact
             covered += estimate.low <= truth <= estimate.high
         # Clopper-Pearson intervals cover at least as often as promised; three standard errors for the simulation.
@@ -62,6 +63,6 @@ def test_intervals_cover_the_share_of_all_training_values():
 def test_small_sets_of_values_are_counted_exactly():
     asked, turns = questions(0.5)
     chosen = chosen_pair(asked, 50)
-    estimate = measured(asked, [chosen], ChangeSettings(n_measure=500, confidence=0.9), b"row")[1][0]
+    estimate = measured(asked, [chosen], ChangeSettings(n_measure=500, confidence=0.9), b"row")[0]
     assert estimate.is_exact
     assert abs(estimate.value - true_share(asked, turns, chosen)) < 1e-12
