@@ -180,6 +180,7 @@ class ChangeableRow:
         self.named = frozenset(table.labels)  # positions of numbers that are read as categories
         self.is_realistic, self.has_rule = table.neighbors == "realistic", table.valid is not None
         self.positions = tuple(attribute.positions for attribute in table.attributes)
+        self.changing = sorted(j for each in self.positions for j in each)
         ordered = [[j for j in attribute.views if j not in self.named] for attribute in table.attributes]
         self.views = [own[0] if len(own) == 1 else None for own in ordered]
         pairs = zip(self.positions, self.views, strict=True)
@@ -492,3 +493,10 @@ class Candidates:
     def attributes_of(self, change: Iterable[int]) -> frozenset[int]:
         """Return the attributes that a change is about."""
         return frozenset(self.owner[list(change)].tolist())
+
+
+def padded(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return changes of several lengths as one array; -1 changes nothing."""
+    width = max((part.shape[1] for part in parts), default=1)
+    parts = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-1) for part in parts]
+    return np.concatenate([np.zeros((0, width), dtype=np.intp), *parts])

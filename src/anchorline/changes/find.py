@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anchorline._version import __version__
-from anchorline.changes.candidates import Candidates, Change, changeable
+from anchorline.changes.candidates import Candidates, Change, changeable, padded
 from anchorline.changes.leaves import MIN_QUERIES, leaves_of, search_leaves
 from anchorline.changes.questions import ChangeQuestions, goal_of
 from anchorline.changes.realism import Nearby
@@ -169,7 +169,7 @@ def measured(
         left -= len(rows)
         fits.append(left >= 0)
         asked.append(rows if left >= 0 else rows[:0])
-    reached = iter(questions.ask(_padded([*new, *asked])).reached[len(new) :].tolist())
+    reached = iter(questions.ask(padded([*new, *asked])).reached[len(new) :].tolist())
     turns = {key: bool(reply.reached[i]) for key, (reply, i) in questions.replies.items()}
     turns |= {questions.key(row): next(reached) for rows in asked for row in rows}
     confidence, shares = 1 - (1 - settings.confidence) / max(1, len(changes)), list[Share | None]()
@@ -208,10 +208,3 @@ def _combinations(
         weights.append(np.array(counts, dtype=np.float64) / sum(counts))
     shares = np.prod(np.meshgrid(*weights, indexing="ij"), axis=0).ravel()
     return np.column_stack([grid.ravel() for grid in np.meshgrid(*cells, indexing="ij")]), shares
-
-
-def _padded(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return changes of several lengths as one array; -1 changes nothing."""
-    width = max((part.shape[1] for part in parts), default=1)
-    padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-1) for part in parts]
-    return np.concatenate([np.zeros((0, width), dtype=np.intp), *padded])

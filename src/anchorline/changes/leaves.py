@@ -100,41 +100,28 @@ def leaves_of(questions: ChangeQuestions, reading: Reading, original: Any) -> Le
     The model is asked about some rows, on which the trees must answer alike, and the model name the class with the
     highest score. Every feature of the trees must depend on one attribute.
     """
-    predictor, candidates = questions.predictor, questions.candidates
+    predictor, candidates, transform = questions.predictor, questions.candidates, reading.transform
     if predictor.is_label or "threshold" in (predictor.target.rule or ()):
         return None
     forms = Forms.of(questions.goal.kind, questions.goal.wanted, reading, predictor.column or 0)
     if forms is None:
         return None
-    own = features_of(reading.transform, original)
-    singles = np.concatenate(
-        [_realized(questions, reading, np.arange(*ends)[:, None]) for ends in batches(len(candidates.owner))]
-    )
-    owners = _owners(candidates, own, singles)
-    if owners is None:
-        return None
-    allowed = _allowed_error(questions, reading, own, singles, owners)
-    if allowed is None:
-        return None
-    return _built(replace(forms, tolerance=2 * allowed), reading, candidates, own[0], singles, owners)
-
-
-def _realized(questions: ChangeQuestions, reading: Reading, chosen: np.ndarray) -> np.ndarray:
-    """Return the features of changes (n, s), given as candidates; -1 changes nothing."""
-    questions.check()
-    return features_of(reading.transform, questions.candidates.case.realize(*questions.candidates.places(chosen)))
-
-
-def _owners(candidates: Candidates, own: np.ndarray, singles: np.ndarray) -> np.ndarray | None:
-    """Return the attribute that each feature depends on, -1 for none; None if one depends on several."""
-    changed = differ(singles, own)
-    owners = np.full(own.shape[1], -1, dtype=np.intp)
+    own, parts = features_of(transform, original), list[np.ndarray]()
+    for first, last in batches(len(candidates.owner)):
+        questions.check()
+        which = candidates.places(np.arange(first, last)[:, None])
+        parts.append(features_of(transform, candidates.case.realize(*which)))
+    singles = np.concatenate(parts)
+    changed, owners = differ(singles, own), np.full(own.shape[1], -1, dtype=np.intp)  # -1: no attribute
     for a in candidates.attributes.tolist():
         mine = changed[candidates.owner == a].any(axis=0)
         if (owners[mine] >= 0).any():
             return None
         owners[mine] = a
-    return owners
+    allowed = _allowed_error(questions, reading, own, singles, owners)
+    if allowed is None:
+        return None
+    return _built(replace(forms, tolerance=2 * allowed), reading, candidates, own, singles, owners)
 
 
 def _allowed_error(
@@ -142,32 +129,27 @@ def _allowed_error(
 ) -> float | None:
     """Return how far trees and model may differ by rounding; None if they differ by more on some rows.
 
-    The rows have random candidates in all attributes, whose features must be those that the candidates have alone.
+    The rows have random candidates in all attributes, the same at every call, whose features must be those that
+    the candidates have alone.
     """
-    candidates = questions.candidates
-    chosen = _random_changes(candidates, min(_N_CHECKED, questions.left // 2))
-    if not len(chosen):
+    candidates, n = questions.candidates, min(_N_CHECKED, questions.left // 2)
+    if not n:
         return None
-    expected = np.tile(own, (len(chosen), 1))
-    for place, a in enumerate(candidates.attributes.tolist()):
-        mine, changed = np.flatnonzero(owners == a), np.flatnonzero(chosen[:, place] >= 0)
-        expected[np.ix_(changed, mine)] = singles[np.ix_(chosen[changed, place], mine)]
-    inputs = candidates.case.realize(*candidates.places(chosen))
+    uniforms = Random.of(0, b"", "leaves").uniforms(len(candidates.attributes), n)
+    expected, columns = np.tile(own, (n, 1)), []
+    for a, numbers in zip(candidates.attributes.tolist(), uniforms, strict=True):
+        options = np.append(-1, np.flatnonzero(candidates.owner == a))
+        chosen = options[(numbers * len(options)).astype(np.intp)]
+        mine, changed = np.flatnonzero(owners == a), np.flatnonzero(chosen >= 0)
+        expected[np.ix_(changed, mine)] = singles[np.ix_(chosen[changed], mine)]
+        columns.append(chosen)
+    which = candidates.places(np.column_stack(columns))
+    inputs = candidates.case.realize(*which)
     if not np.array_equal(features_of(reading.transform, inputs), expected, equal_nan=True):
         return None
     questions.check()
-    scores = questions.predictor.questions.ask(candidates.case.realize(*candidates.places(chosen)), len(chosen))
+    scores = questions.predictor.questions.ask(candidates.case.realize(*which), n)
     return allowed_error(reading, questions.predictor.target, inputs, scores)
-
-
-def _random_changes(candidates: Candidates, n: int) -> np.ndarray:
-    """Return random candidates of all attributes, or -1, in n rows; the same at every call."""
-    uniforms = Random.of(0, b"", "leaves").uniforms(len(candidates.attributes), n)
-    columns = []
-    for a, numbers in zip(candidates.attributes.tolist(), uniforms, strict=True):
-        own = np.append(-1, np.flatnonzero(candidates.owner == a))
-        columns.append(own[(numbers * len(own)).astype(np.intp)])
-    return np.column_stack(columns)
 
 
 def _built(
@@ -179,27 +161,25 @@ def _built(
     owners: np.ndarray,
 ) -> LeafAnswers | None:
     """Return which leaves the values of all candidates can reach; None if these are too many."""
-    ensemble, n_attributes = reading.ensemble, len(candidates.case.choices)
-    leaves = np.flatnonzero(ensemble.feature == LEAF)
-    cells, starts, rows, total = np.zeros(len(candidates.owner), dtype=np.intp), [0], list[np.ndarray](), 0
-    for a in range(n_attributes):
+    ensemble, total = reading.ensemble, 0
+    leaves, levels = np.flatnonzero(ensemble.feature == LEAF), tests_of(ensemble)
+    cells, starts = np.zeros(len(candidates.owner), dtype=np.intp), [0]
+    passes, kept = list[np.ndarray](), list[np.ndarray]()
+    for a in range(len(candidates.case.choices)):
         mine = np.flatnonzero(candidates.owner == a)
-        tested = [(j, np.flatnonzero(ensemble.feature == j)) for j in np.flatnonzero(owners == a).tolist()]
-        codes = [codes_of(ensemble, tests, singles[mine, j]) for j, tests in tested if len(tests)]
-        cell_codes = np.column_stack(codes or [np.zeros(len(mine))])
-        _, first, inverse = np.unique(cell_codes, axis=0, return_index=True, return_inverse=True)
+        codes = [np.zeros(len(mine), dtype=np.intp)]
+        for j in np.flatnonzero(owners == a).tolist():
+            codes.append(codes_of(ensemble, np.flatnonzero(ensemble.feature == j), singles[mine, j]))
+        _, first, inverse = np.unique(np.column_stack(codes), axis=0, return_index=True, return_inverse=True)
         cells[mine] = starts[-1] + inverse.reshape(-1)
-        rows.append(singles[mine[first]])
         starts.append(starts[-1] + len(first))
         total += (len(first) + 1) * len(ensemble.feature)
         if total > _MAX_CELLS:
             return None
-    levels, passes, kept = tests_of(ensemble), list[np.ndarray](), list[np.ndarray]()
-    for a in range(n_attributes):
-        reached = _reached(ensemble, levels, owners == a, np.concatenate([rows[a], own[None]]))[:, leaves]
+        reached = _reached(ensemble, levels, owners == a, np.concatenate([singles[mine[first]], own]))[:, leaves]
         passes.append(reached[:-1])
         kept.append(reached[-1])
-    kept.append(_reached(ensemble, levels, owners < 0, own[None])[0, leaves])
+    kept.append(_reached(ensemble, levels, owners < 0, own)[0, leaves])
     values, base = ensemble.values[leaves], ensemble.base
     if reading.is_mirrored:
         values, base = np.column_stack([-values, values]), np.append(-base, base)
@@ -239,7 +219,7 @@ def search_leaves(questions: ChangeQuestions, leaves: LeafAnswers, n: int, k: in
     The cells of the candidates are those of the leaves.
     """
     candidates = questions.candidates
-    ranking, by_leaves = Ranking(candidates, n, questions.check), _LeafSearch(questions, leaves)
+    ranking, by_leaves = Ranking(questions, n), _LeafSearch(questions, leaves)
     questions.ask_with_instance(np.zeros((0, 1), dtype=np.intp))  # which may meet the goal already
     found, level = by_leaves.singles()
     levels = [level]

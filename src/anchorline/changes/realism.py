@@ -4,8 +4,7 @@ The distance of two rows is the mean over the columns of the distances of their 
 """
 
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,62 +17,42 @@ _MAX_ROWS = 10_000  # training rows among which the nearest is sought
 _MAX_REAL = 200  # training rows whose own nearest rows are sought, for comparison
 
 
-@dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows as numbers (columns, n): places of numbers and dates, codes of all others, NaN if missing.
+    """Training rows as ``numbers`` (columns, n): places of numbers and dates, codes of all others, NaN if missing.
 
-    ``nearest`` are the sorted distances of some of them from their nearest other rows.
+    ``columns`` are positions, each with itself if it is ordered, or else with None. ``nearest`` are the sorted
+    distances of some rows from their nearest other rows.
     """
 
-    values: tuple[Values, ...]
-    numbers: np.ndarray
-    nearest: np.ndarray
-
-    @classmethod
-    def of(cls, schema: Schema, columns: Sequence[tuple[int, int | None]]) -> "Rows":
-        """Return the rows of a table among which the nearest are sought, and the distances of some from theirs.
-
-        ``columns`` are positions, each with itself if it is ordered, or else with None.
-        """
+    def __init__(self, schema: Schema, columns: Sequence[tuple[int, int | None]]) -> None:
         kept = np.unique(np.linspace(0, schema.n_rows - 1, min(schema.n_rows, _MAX_ROWS)).astype(np.intp))
-        values = tuple(distinct_values(schema, (j,), view) for j, view in columns)
-        numbers = np.stack([_numbers(each, each.ids[kept]) for each in values])
-        rows = cls(values, numbers, np.zeros(0))
-        some = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), _MAX_REAL)).astype(np.intp))
-        nearest = [rows.distance(numbers[:, i], leaving_out=i) for i in some.tolist()] if len(kept) > 1 else []
-        return replace(rows, nearest=np.sort(nearest))
-
-    def distance(self, row: np.ndarray, leaving_out: int) -> float:
-        """Return the distance of a row (columns,) to the nearest training row other than ``leaving_out``."""
-        total = sum((self.apart(i, own) for i, own in enumerate(row.tolist())), np.zeros(self.numbers.shape[1]))
-        total[leaving_out] = np.inf
-        return float(total.min() / len(self.numbers))
-
-    def apart(self, column: int, value: float) -> np.ndarray:
-        """Return the distances of a value from those of all rows in a column, (n,)."""
-        numbers, is_ordered = self.numbers[column], self.values[column].places is not None
-        apart = np.abs(numbers - value) if is_ordered else np.where(numbers == value, 0.0, APART)
-        missing = np.isnan(numbers)
-        return np.where(np.isnan(apart) | missing, np.where(missing & np.isnan(value), 0.0, APART), apart)
+        self.values = [distinct_values(schema, (j,), view) for j, view in columns]
+        self.numbers = np.stack([_numbers(each, each.ids[kept]) for each in self.values])
+        nearest, n = [], len(kept)
+        for i in np.unique(np.linspace(0, n - 1, min(n, _MAX_REAL)).astype(np.intp)).tolist() if n > 1 else ():
+            pairs = zip(self.values, self.numbers, strict=True)
+            total = sum((_apart(each, numbers, numbers[i]) for each, numbers in pairs), np.zeros(n))
+            total[i] = np.inf
+            nearest.append(float(total.min() / len(columns)))
+        self.nearest = np.sort(nearest)
 
 
 _ROWS: weakref.WeakKeyDictionary[Schema, dict[Any, Rows]] = weakref.WeakKeyDictionary()
 
 
-@dataclass(frozen=True, eq=False)
 class Nearby:
     """The training rows beside one row, without those that are like it in all columns.
 
-    Rows that are like the row do not count, because every small change is close to them. ``apart`` (columns, n)
-    are the distances of the row's own values from those of the rows, and ``total`` (n,) their sums.
+    Rows that are like the row do not count, because every small change is close to them. ``others`` (columns, n)
+    are the rows as numbers, ``apart`` (columns, n) how far the own values are from theirs, and ``total`` the sums.
     """
 
-    candidates: Candidates
-    case: ChangeableRow
-    rows: Rows
-    places: Mapping[int, int]
-    apart: np.ndarray
-    total: np.ndarray
+    def __init__(self, candidates: Candidates, case: ChangeableRow, rows: Rows, own: np.ndarray) -> None:
+        self.candidates, self.case, self.rows = candidates, case, rows
+        same = (rows.numbers == own[:, None]) | (np.isnan(rows.numbers) & np.isnan(own)[:, None])
+        self.others = rows.numbers[:, ~same.all(axis=0)]
+        self.apart = np.stack([_apart(*each) for each in zip(rows.values, self.others, own, strict=True)])
+        self.total = self.apart.sum(axis=0)
 
     @classmethod
     def of(cls, candidates: Candidates) -> "Nearby | None":
@@ -81,31 +60,24 @@ class Nearby:
         case = candidates.case
         if not isinstance(case, ChangeableRow):
             return None
-        positions = tuple(sorted(j for each in case.positions for j in each))
-        columns = tuple((j, None if j in case.named else j) for j in positions)
+        columns = tuple((j, None if j in case.named else j) for j in case.changing)
         known = _ROWS.setdefault(case.schema, {})
         if columns not in known:
-            known[columns] = Rows.of(case.schema, columns)
+            known[columns] = Rows(case.schema, columns)
         rows = known[columns]
-        own = np.array([_place(rows.values[i], case, j) for i, j in enumerate(positions)])
-        same = (rows.numbers == own[:, None]) | (np.isnan(rows.numbers) & np.isnan(own)[:, None])
-        others = rows.numbers[:, ~same.all(axis=0)]
-        if not (len(rows.nearest) and others.shape[1]):
-            return None
-        rows = replace(rows, numbers=others)
-        apart = np.stack([rows.apart(i, value) for i, value in enumerate(own.tolist())])
-        places = {j: i for i, j in enumerate(positions)}
-        return cls(candidates, case, rows, places, apart, apart.sum(axis=0))
+        own = [_place(values, case, j) for values, j in zip(rows.values, case.changing, strict=True)]
+        found = cls(candidates, case, rows, np.array(own))
+        return found if len(rows.nearest) and len(found.total) else None
 
     def distance(self, change: Change) -> float:
         """Return how far a changed row is from the nearest row."""
         total = self.total.copy()
         for candidate in change:
-            source = self.candidates.rows[[candidate]]
             for j in self.case.positions[int(self.candidates.owner[candidate])]:
-                i = self.places[j]
-                number = _numbers(self.rows.values[i], self.rows.values[i].ids[source])[0]
-                total += self.rows.apart(i, float(number)) - self.apart[i]
+                i = self.case.changing.index(j)
+                values = self.rows.values[i]
+                number = _numbers(values, values.ids[self.candidates.rows[[candidate]]])[0]
+                total += _apart(values, self.others[i], number) - self.apart[i]
         return max(0.0, float(total.min())) / len(self.apart)
 
     def realism(self, change: Change) -> Realism:
@@ -113,6 +85,13 @@ class Nearby:
         distance, nearest = self.distance(change), self.rows.nearest
         below = int(np.searchsorted(nearest, distance - 1e-12))
         return Realism(distance, float(np.median(nearest)), 1 - below / len(nearest))
+
+
+def _apart(values: Values, numbers: np.ndarray, number: float) -> np.ndarray:
+    """Return the distances of a column's value from those of rows (n,), all as numbers."""
+    apart = np.abs(numbers - number) if values.places is not None else np.where(numbers == number, 0.0, APART)
+    missing = np.isnan(numbers)
+    return np.where(np.isnan(apart) | missing, np.where(missing & np.isnan(number), 0.0, APART), apart)
 
 
 def _numbers(values: Values, ids: np.ndarray) -> np.ndarray:

@@ -6,12 +6,12 @@ Whole training rows: those that differ least from the instance, in that order.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.changes.candidates import Candidates, Change, ChangeableRow
+from anchorline.changes.candidates import Candidates, Change, ChangeableRow, padded
 from anchorline.changes.questions import ChangeQuestions, Reply
 from anchorline.changes.realism import Nearby
 from anchorline.changes.result import Level
@@ -44,32 +44,36 @@ def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -
 
     No change contains another one's attributes. The search stops after the level with which ``n`` are found.
     """
-    candidates = questions.candidates
-    ranking = Ranking(candidates, n, questions.check)
-    singles = _try_singles(questions, n, max_values)
-    found = _turning_singles(questions, singles, n)
-    levels = [Level(1, len(questions.replies), len(questions.replies), singles.n_cells)]
-    base = _base(candidates, singles, found)
-    before, turned = base, list[frozenset[int]]()
+    candidates, ranking = questions.candidates, Ranking(questions, n)
+    owner, n_cells = candidates.owner, sum(map(len, _sides(candidates)))
+    tried, reply, at_row = _try_singles(questions, n, max_values)
+    found = _turning_singles(questions, tried, tried[reply.reached], n)
+    levels = [Level(1, len(questions.replies), len(questions.replies), n_cells)]
+    alone = np.append(owner[tried[reply.reached]], owner[[each[0] for each in found]])
+    never = ~np.isin(owner[tried], alone)
+    base = before = _Tried(tried[never, None], reply.margins[never], is_complete=True)
+    attributes, turned = np.unique(owner[tried[never]]).tolist(), list[frozenset[int]]()
     for n_facts in range(2, k + 1):
         wanted = n - len(ranking.best(found))
         if wanted <= 0 or not len(before.chosen):
             break
-        n_sets = math.comb(len(np.unique(candidates.owner[base.chosen[:, 0]])), n_facts)
-        budget = int(_SHARE * questions.left) if not found else min(MORE, int(_SHARE * questions.left))
+        budget = int(_SHARE * questions.left)
         before, turning, n_tried, n_grid = _try_combinations(
             questions,
             base,
             before,
             turned,
-            wanted=min(wanted, n_sets),
-            budget=budget,
-            prediction_margin=float(singles.at_row.margins[0]),
+            wanted=min(wanted, math.comb(len(attributes), n_facts)),
+            budget=min(MORE, budget) if found else budget,
+            prediction_margin=at_row,
         )
         if not n_grid:
             break
-        n_total = n_grid if singles.is_complete else _total(candidates, base, n_facts)
-        levels.append(Level(n_facts, n_tried, n_grid, max(n_grid, n_total)))
+        n_total = n_grid
+        if len(tried) != n_cells:
+            sizes = [len(np.unique(candidates.cell[owner == a])) for a in attributes]
+            n_total = max(n_grid, count_combinations(sizes, n_facts))
+        levels.append(Level(n_facts, n_tried, n_grid, n_total))
         chosen = ranking.cheapest(turning, wanted)
         turned += [candidates.attributes_of(each) for each in chosen]
         found += [_refined(questions, each) for each in chosen]
@@ -77,38 +81,34 @@ def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -
 
 
 class Ranking:
-    """The order of changes: fewest facts first, then cheapest, then nearest to a training row.
+    """The order of changes: fewest facts first, then cheapest, then nearest to a training row; ``n`` are wanted.
 
-    In a table of realistic neighbors, nearness to training rows comes before the cost. ``n`` are wanted. ``check``
-    is called in every loop, and may raise.
+    In a table of realistic neighbors, nearness to training rows comes before the cost.
     """
 
-    def __init__(self, candidates: Candidates, n: int, check: Callable[[], object]) -> None:
-        self.candidates, self.n, self.nearby, self.check = candidates, n, Nearby.of(candidates), check
+    def __init__(self, questions: ChangeQuestions, n: int) -> None:
+        self.candidates, self.n, self.check = questions.candidates, n, questions.check
+        self.nearby = Nearby.of(questions.candidates)
 
     def order(self, changes: Sequence[Change]) -> list[Change]:
         """Return the changes in order."""
-        padded = np.full((len(changes), max(map(len, changes), default=1)), -1, dtype=np.intp)
-        for i, each in enumerate(changes):
-            padded[i, : len(each)] = each
-        costs, nearby = self.candidates.cost(padded).round(12).tolist(), self.nearby
-        apart = list[float]()
-        for each in changes:
+        costs = (
+            self.candidates.cost(padded([np.array([each], dtype=np.intp) for each in changes])).round(12).tolist()
+        )
+        ranks = []
+        for each, cost in zip(changes, costs, strict=True):
             self.check()
-            apart.append(0.0 if nearby is None else round(nearby.distance(each), 12))
-        is_realistic = self.candidates.case.is_realistic
-        keys = zip(apart, costs, strict=True) if is_realistic else zip(costs, apart, strict=True)
-        ranked = sorted((len(each), *key, each) for each, key in zip(changes, keys, strict=True))
-        return [rank[-1] for rank in ranked]
+            apart = 0.0 if self.nearby is None else round(self.nearby.distance(each), 12)
+            key = (apart, cost) if self.candidates.case.is_realistic else (cost, apart)
+            ranks.append((len(each), key, each))
+        return [change for _, _, change in sorted(ranks)]
 
     def best(self, found: Sequence[Change]) -> tuple[Change, ...]:
         """Return the first ``n`` changes, of which none contains another one's facts."""
         kept = list[Change]()
         for each in self.order(list({tuple(sorted(each)) for each in found})):
             self.check()
-            if len(kept) == self.n:
-                break
-            if not any(self._covers(other, each) for other in kept):
+            if len(kept) < self.n and not any(self._covers(other, each) for other in kept):
                 kept.append(each)
         return tuple(kept)
 
@@ -121,9 +121,8 @@ class Ranking:
 
     def cheapest(self, turning: np.ndarray, wanted: int) -> list[Change]:
         """Return the cheapest change (s,) of turning ones (n, s) per set of attributes, at most ``wanted``."""
-        rows: list[Change] = [
-            tuple(row) for row in turning[np.argsort(self.candidates.cost(turning), kind="stable")].tolist()
-        ]
+        cheapest = turning[np.argsort(self.candidates.cost(turning), kind="stable")]
+        rows: list[Change] = list(map(tuple, cheapest.tolist()))
         if self.candidates.case.is_realistic:
             rows = self.order(rows[:_ORDERED])
         best: dict[frozenset[int], Change] = {}
@@ -135,32 +134,14 @@ class Ranking:
 # Single facts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Singles:
-    """The candidates that were tried alone, (m,), with the replies; ``n_cells`` distinguishable ones exist.
-
-    ``at_row`` is the reply to the instance itself.
-    """
-
-    tried: np.ndarray
-    reply: Reply
-    n_cells: int
-    at_row: Reply
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every candidate was tried."""
-        return len(self.tried) == self.n_cells
-
-
-def _try_singles(questions: ChangeQuestions, n: int, max_values: int) -> _Singles:
+def _try_singles(questions: ChangeQuestions, n: int, max_values: int) -> tuple[np.ndarray, Reply, float]:
     """Try candidates alone: `FEW` per attribute, by quantiles of the training rows, and then up to ``max_values``.
 
-    If ``n`` of the few turn, on different sides or of different attributes, no more are tried: nothing has fewer
-    facts than one. All are tried before it is said that no single fact turns.
+    Return those tried, the replies, and the margin of the instance itself. If ``n`` of the few turn, on different
+    sides or of different attributes, no more are tried: nothing has fewer facts than one. All are tried before it
+    is said that no single fact turns.
     """
     candidates = questions.candidates
-    n_cells = sum(len(side) for side in _sides(candidates))
     tried = _affordable(questions, min(FEW, max_values))
     at_row, reply = questions.ask_with_instance(tried[:, None])
     turned = tried[reply.reached]
@@ -168,7 +149,7 @@ def _try_singles(questions: ChangeQuestions, n: int, max_values: int) -> _Single
         rest = _affordable(questions, max_values)
         rest = rest[~np.isin(candidates.cell[rest], candidates.cell[tried])]
         reply, tried = reply.joined(questions.ask(rest[:, None])), np.concatenate([tried, rest])
-    return _Singles(tried, reply, n_cells, at_row)
+    return tried, reply, float(at_row.margins[0])
 
 
 def _affordable(questions: ChangeQuestions, most: int) -> np.ndarray:
@@ -202,14 +183,16 @@ def _representatives(candidates: Candidates, most: int) -> np.ndarray:
     return np.asarray(np.concatenate(chosen)[order])
 
 
-def _turning_singles(questions: ChangeQuestions, singles: _Singles, n: int) -> list[Change]:
-    """Return the candidates that turn: of every attribute and side the nearest, of categories all.
+def _turning_singles(
+    questions: ChangeQuestions, tried_alone: np.ndarray, turning: np.ndarray, n: int
+) -> list[Change]:
+    """Return the candidates that turn alone: of every attribute and side the nearest, of categories all.
 
     Values between the nearest that turns and the next nearer one that was tried are tried, too, until none is left
     that could be among the ``n`` cheapest; with a price function, until none is left. Among realistic neighbors,
     those that turn are returned as they are, because nearness to the instance's own value does not decide.
     """
-    candidates, turning = questions.candidates, singles.tried[singles.reply.reached]
+    candidates = questions.candidates
     if candidates.case.is_realistic:
         return [(candidate,) for candidate in turning.tolist()]
     is_ordered = candidates.sides[turning] != 0
@@ -217,7 +200,7 @@ def _turning_singles(questions: ChangeQuestions, singles: _Singles, n: int) -> l
     ordered = turning[is_ordered]
     for candidate in ordered[np.argsort(candidates.distances[ordered], kind="stable")].tolist():
         best.setdefault((int(candidates.owner[candidate]), int(candidates.sides[candidate])), candidate)
-    seen, others = set(candidates.cell[singles.tried].tolist()), turning[~is_ordered]
+    seen, others = set(candidates.cell[tried_alone].tolist()), turning[~is_ordered]
     while len(gaps := _gaps(questions, best, others, seen, n)):
         tried = {place: candidates.spread(gap, FEW if len(gap) > 2 * FEW else len(gap)) for place, gap in gaps}
         asked = np.concatenate(list(tried.values()))[: max(0, questions.left)]
@@ -264,21 +247,6 @@ class _Tried:
     is_complete: bool
 
 
-def _base(candidates: Candidates, singles: _Singles, found: Sequence[Change]) -> _Tried:
-    """Return the values tried alone that did not turn, of attributes that never turn alone."""
-    owner = candidates.owner
-    alone = owner[singles.tried[singles.reply.reached]]
-    kept = ~np.isin(owner[singles.tried], np.append(alone, owner[[each[0] for each in found]]))
-    return _Tried(singles.tried[kept, None], singles.reply.margins[kept], is_complete=True)
-
-
-def _total(candidates: Candidates, base: _Tried, n_facts: int) -> int:
-    """Return the number of combinations of all allowed values of the attributes that never turn alone."""
-    attributes = np.unique(candidates.owner[base.chosen[:, 0]])
-    sizes = [len(np.unique(candidates.cell[candidates.owner == a])) for a in attributes.tolist()]
-    return count_combinations(sizes, n_facts)
-
-
 def count_combinations(sizes: Sequence[int], n_facts: int) -> int:
     """Return the number of combinations of ``n_facts`` values of different attributes that have these sizes."""
     totals = [1] + [0] * n_facts
@@ -313,7 +281,11 @@ def _try_combinations(
     if everything:
         n_grid = int(kept.sum())
     chosen, estimates = chosen[kept], estimates[kept]
-    order = _most_promising_first(candidates.owner[chosen], estimates)[: max(0, budget)]
+    order = np.argsort(-estimates, kind="stable")
+    if not (len(estimates) and estimates.min() < estimates.max()):
+        # Those of a model that answers labels are equal, and neighboring values are likely to give equal answers.
+        order = _in_turn(candidates.owner[chosen], np.argsort((np.arange(len(order)) * 0.6180339887498949) % 1.0))
+    order = order[: max(0, budget)]
     rest, turning, n_tried, sets = list[tuple[np.ndarray, np.ndarray]](), [], 0, set[bytes]()
     size, end = _FIRST_BATCH, len(order)
     while n_tried < end and len(sets) < wanted:
@@ -334,18 +306,6 @@ def _try_combinations(
     return tried, np.concatenate([none, *turning]), n_tried, n_grid
 
 
-def _most_promising_first(owners: np.ndarray, estimates: np.ndarray) -> np.ndarray:
-    """Return an order by estimate; if all are equal, in turn from every set of attributes, and scattered in each.
-
-    A model that answers labels gives equal estimates, and neighboring values are likely to give equal answers.
-    """
-    if len(estimates) and estimates.min() < estimates.max():
-        return np.argsort(-estimates, kind="stable")
-    scattered = np.argsort((np.arange(len(estimates)) * 0.6180339887498949) % 1.0)
-    ranks = _ranks(np.unique(_keys(owners[scattered]), return_inverse=True)[1])
-    return np.asarray(scattered[np.argsort(ranks, kind="stable")])
-
-
 def _keys(rows: np.ndarray) -> np.ndarray:
     """Return a number per row of whole numbers that only equal rows share, (n,)."""
     base, width = int(rows.max(initial=0)) + 1, rows.shape[1]
@@ -354,12 +314,13 @@ def _keys(rows: np.ndarray) -> np.ndarray:
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _ranks(group: np.ndarray) -> np.ndarray:
-    """Return the rank of every member in its group, from 0, in the order given."""
+def _in_turn(owners: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return an order in which every set of attributes (n, s) has its turn: first the first of each."""
+    group = np.unique(_keys(owners[order]), return_inverse=True)[1]
     by_group, sizes = np.argsort(group, kind="stable"), np.bincount(group)
     ranks = np.empty(len(group), dtype=np.intp)
     ranks[by_group] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return ranks
+    return np.asarray(order[np.argsort(ranks, kind="stable")])
 
 
 def _extended(
@@ -380,8 +341,8 @@ def _extended(
         first = np.repeat(np.cumsum(lengths) - lengths, lengths)
         added = np.arange(len(rows)) - first + starts[rows]
         return np.column_stack([before.chosen[rows], values[added]]), before.margins[rows] + gains[added]
-    few = _promising(owner[base.chosen], base.margins, math.isqrt(most))
-    top = _promising(owner[before.chosen], before.margins, most // max(1, len(few)))
+    few = _in_turn(owner[base.chosen], np.argsort(-base.margins, kind="stable"))[: math.isqrt(most)]
+    top = _in_turn(owner[before.chosen], np.argsort(-before.margins, kind="stable"))[: most // max(1, len(few))]
     rows, added = (grid.ravel() for grid in np.meshgrid(top, few, indexing="ij"))
     apart = (owner[before.chosen[rows]] != owner[base.chosen[added]]).all(axis=1)
     rows, added = rows[apart], added[apart]
@@ -390,13 +351,6 @@ def _extended(
     chosen = np.take_along_axis(chosen, np.argsort(owner[chosen], axis=1, kind="stable"), axis=1)
     _, unique = np.unique(_keys(chosen), return_index=True)
     return chosen[unique], estimates[unique]
-
-
-def _promising(owners: np.ndarray, margins: np.ndarray, most: int) -> np.ndarray:
-    """Return the rows with the largest margins, in turn from every set of attributes."""
-    order = np.argsort(-margins, kind="stable")
-    group = np.unique(_keys(owners[order]), return_inverse=True)[1]
-    return np.asarray(order[np.argsort(_ranks(group), kind="stable")][:most])
 
 
 def _contains(owners: np.ndarray, sets: Sequence[frozenset[int]]) -> np.ndarray:
@@ -413,18 +367,12 @@ def _refined(questions: ChangeQuestions, chosen: Change) -> Change:
     The facts are moved one after another, in at most two rounds. In the end, no fact can be dropped. Among
     realistic neighbors, no value is moved, because values that go together may be far from the instance's.
     """
-    current = chosen
     for _ in range(0 if questions.candidates.case.is_realistic else _ROUNDS):
-        before = current
+        before = chosen
         for candidate in before:
-            current = _moved(questions, current, candidate)
-        if current == before:
-            return current
-    return _dropped(questions, current)
-
-
-def _dropped(questions: ChangeQuestions, chosen: Change) -> Change:
-    """Return the change without the facts that it does not need."""
+            chosen = _moved(questions, chosen, candidate)
+        if chosen == before:
+            return chosen
     while len(chosen) > 1 and questions.left >= len(chosen):
         shorter = [chosen[:i] + chosen[i + 1 :] for i in range(len(chosen))]
         reached = questions.ask(np.array(shorter, dtype=np.intp)).reached
