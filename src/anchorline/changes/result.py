@@ -1,8 +1,9 @@
 """Changes: what would turn a decision, as figures and codes, their JSON, and the sentences derived from them."""
 
 import html
+import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any, ClassVar
@@ -17,14 +18,11 @@ from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record, frozen
 from anchorline.spaces.columns import level_text
 
-LIMITS = (">=", ">", "<=", "<")
+LIMITS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 _DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
 _USUAL_CONFIDENCE = 0.95  # a smaller one is said
 _EXACT = 6  # significant digits that are printed as they are
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-Escape = Callable[[str], str]
-"""Makes text from data safe to print or to show on a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,14 +194,14 @@ class Changes(Record):
         return bool(self.settings["examples"] == "rows")
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self, shown))
+        return "\n".join(_Texts(self).lines())
 
     def __repr__(self) -> str:
         return f"Changes({len(self.options)} found, fewest facts: {self.fewest}, {self.n_queries:,} queries)"
 
     def details(self) -> str:
         """Return how surely the facts turn the decision, how real the examples are, and what was tried."""
-        return "\n".join(_details(self, shown))
+        return "\n".join(_Texts(self).details())
 
     def _repr_html_(self) -> str:
         return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{_section(self)}</div>'
@@ -214,13 +212,14 @@ class Changes(Record):
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return one row per move, as a frame of the given backend."""
+        ends = _Texts(self).ends
         rows = [(place, option, move) for place, option in enumerate(self.options) for move in option.moves]
         shares = [option.share for _, option, _ in rows]
         columns: dict[str, list[Any]] = {
             "option": [place for place, _, _ in rows],
             "attribute": [move.attribute for _, _, move in rows],
-            "before": [_ends(self, move, move.before) for _, _, move in rows],
-            "after": [_ends(self, move, move.after) for _, _, move in rows],
+            "before": [ends(move, move.before) for _, _, move in rows],
+            "after": [ends(move, move.after) for _, _, move in rows],
             "distance": [move.distance for _, _, move in rows],
             "cost": [option.cost for _, option, _ in rows],
             "output": [option.output for _, option, _ in rows],
@@ -234,160 +233,217 @@ class Changes(Record):
         return frame_in(backend, columns, kinds)
 
     def _contradictions(self) -> Iterator[str]:
-        return _contradictions(self)
+        used = [[column for move in option.moves for column in move.columns] for option in self]
+        sizes, most = [len(option.moves) for option in self], self.settings["k"] or len(self.columns)
+        held = {*self.held, *self.settings["fixed"]}
+        if self.space["kind"] in ("table", "hypercube") and len(self.columns) != len(self.instance):
+            yield "The instance has another number of values than there are columns."
+        if sizes != sorted(sizes) or not all(0 < size <= most for size in sizes):
+            yield "A change has more facts than allowed, or than one that comes after it."
+        if not all(len(each) == len({*each}) and {*each} <= {*self.columns} for each in used):
+            yield "A change moves a column twice, or one that does not exist."
+        if held & {column for each in used for column in each}:
+            yield "A change moves a column that is held."
+        if not all(map(self._is_reached, self)):
+            yield "The answer to an example does not reach the goal."
+        if [level.n_facts for level in self.levels] != list(range(1, len(self.levels) + 1)):
+            yield "The levels are not in order."
 
-
-def _contradictions(changes: Changes) -> Iterator[str]:
-    """Yield what contradicts itself: sizes, order, columns that exist and may change, and the goal."""
-    used = [[column for move in option.moves for column in move.columns] for option in changes]
-    sizes = [len(option.moves) for option in changes]
-    most = changes.settings["k"] or len(changes.columns)
-    held = {*changes.held, *changes.settings["fixed"]}
-    if changes.space["kind"] in ("table", "hypercube") and len(changes.columns) != len(changes.instance):
-        yield "The instance has another number of values than there are columns."
-    if sizes != sorted(sizes) or not all(0 < size <= most for size in sizes):
-        yield "A change has more facts than allowed, or than one that comes after it."
-    if not all(len(each) == len({*each}) and {*each} <= {*changes.columns} for each in used):
-        yield "A change moves a column twice, or one that does not exist."
-    if held & {column for each in used for column in each}:
-        yield "A change moves a column that is held."
-    if not all(_is_reached(changes, option) for option in changes):
-        yield "The answer to an example does not reach the goal."
-    if [level.n_facts for level in changes.levels] != list(range(1, len(changes.levels) + 1)):
-        yield "The levels are not in order."
-
-
-def _is_reached(changes: Changes, option: Counterfactual) -> bool:
-    """Return whether an example's answer, as stated, reaches the goal, as stated."""
-    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], option.output
-    if kind not in LIMITS:
+    def _is_reached(self, option: Counterfactual) -> bool:
+        """Return whether an example's answer, as stated, reaches the goal, as stated."""
+        kind, wanted, output = self.goal["kind"], self.goal["wanted"], option.output
+        if kind in LIMITS:
+            return output is not None and bool(LIMITS[kind](output, wanted))
         return bool((option.decision == wanted) == (kind in ("class", "label")))
-    if output is None:
-        return False
-    return bool({">=": output >= wanted, ">": output > wanted, "<=": output <= wanted, "<": output < wanted}[kind])
 
 
 # Sentences
 
 
-def _lines(changes: Changes, escape: Escape) -> list[str]:
-    """Return what would turn the decision: one sentence for one change, a line per change for several."""
-    options, turned = changes.options, _turned(changes, escape)
-    if not options:
-        most = changes.settings["k"] or len(changes.columns)
-        if changes.are_rows:
-            return [f"None of the {'allowed ' * _is_restricted(changes)}table rows tried {turned[1]}."]
-        if changes.n_proved >= min(most, changes.n_attributes):
-            return [f"{_no_change(changes)} of {_up_to(changes, most)}{_to_values(changes, most)} {turned[1]}."]
-        return [f"None of the {'allowed ' * _is_restricted(changes)}changes tried {turned[1]}."]
-    if len(options) == 1:
-        count = _counted(len(options[0].moves), "changes")
-        lines = [f"{turned[0]} with {count}: {_option_text(changes, options[0], escape)}."]
-    else:
-        lines = [f"{turned[0]} with any of these changes:"]
-        lines += [f"  {_option_text(changes, option, escape)}" for option in options]
-    if changes.are_rows:
-        lines.append("With these values, it is a row of the table.")
-    elif (changes.fewest or 0) > 1 and changes.n_proved >= (changes.fewest or 0) - 1:
-        size, less = ("single", 1) if changes.fewest == 2 else ("smaller", 2)
-        change = _no_change(changes).replace("change", f"{size} change")
-        lines.append(f"{change}{_to_values(changes, less)} does it.")
-    return lines
+class _Texts:
+    """The sentences about changes; ``escape`` makes text from data safe to print or to show on a page."""
 
-
-def _no_change(changes: Changes) -> str:
-    """Return the beginning of a denial; it is about allowed changes only if the user has forbidden others."""
-    return "No allowed change" if _is_restricted(changes) else "No change"
-
-
-def _is_restricted(changes: Changes) -> bool:
-    settings = changes.settings
-    return any(settings[name] for name in ("fixed", "allowed", "direction")) or settings["toward"] is not None
-
-
-def _to_values(changes: Changes, n: int) -> str:
-    """Return which values a denial is about: those of the table, because no others are tried."""
-    if changes.space["kind"] != "table":
-        return ""
-    return " to a value in the table" if n == 1 else " to values in the table"
-
-
-def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
-    """Return what happens, as the beginning of a sentence and as the end of one that denies it."""
-    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
-    label = _new_decision(changes)
-    if label is not None:
-        return f"The model's decision becomes {escape(label)}", f"makes the model's decision {escape(label)}"
-    if kind not in LIMITS:
-        return "The model's decision becomes another", "changes the model's decision"
-    does, do = {
-        ">=": ("reaches", "reach"),
-        ">": ("rises above", "rise above"),
-        "<=": ("falls to", "fall to"),
-        "<": ("falls below", "fall below"),
-    }[kind]
-    limit = f"{exact_number(_cut(wanted, changes.prediction or 0.0, ROUND_HALF_EVEN))}{_unit(output, escape)}"
-    subject = _name(output, escape) if output.is_probability else f"the model's {_name(output, escape)}"
-    return f"{subject[0].upper()}{subject[1:]} {does} {limit}", f"makes {subject} {do} {limit}"
-
-
-def _new_decision(changes: Changes) -> str | None:
-    """Return the decision that all changes lead to; None if they lead to several, or to none that has a name."""
-    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
-    if kind in ("class", "label"):
-        return class_text(wanted)
-    if kind in LIMITS:
-        others = [str(label) for label in output.classes or () if str(label) != output.name]
-        is_decision = kind in (">=", "<") and wanted == output.threshold  # at the threshold, it is decided already
-        if not is_decision or not output.is_probability or len(others) != 1:
-            return None
-        return class_text(output.name if kind == ">=" else others[0])
-    decisions = {class_text(option.decision) for option in changes}
-    return next(iter(decisions)) if len(decisions) == 1 else None
-
-
-def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> str:
-    """Return what changes, and what the model then answers."""
-    moves = _moves_text(changes, option.moves, escape)
-    several = changes.goal["kind"] not in LIMITS and len({each.decision for each in changes}) > 1
-    answers = [escape(class_text(option.decision))] if several else []
-    if option.output is not None:
-        number = f"{_answer(changes, option.output)}{_unit(changes.output, escape)}"
-        answers.append(f"{_name(changes.output, escape)} = {number}")
-    return f"{moves} (then {'; '.join(answers)})" if answers else moves
-
-
-def _moves_text(changes: Changes, moves: Sequence[Move], escape: Escape) -> str:
-    """Return all changes: ``debt 6,480 instead of 9,000 and age 41 instead of 40``, or ``without "a" and "b"``."""
-    if changes.space["kind"] in ("table", "hypercube"):
-        return _joined([text for move in moves for text in _move_texts(changes, move, escape)])
-    mark = '"' if changes.space["kind"] == "text" else ""
-    return f"without {_joined([f'{mark}{escape(str(move.before))}{mark}' for move in moves])}"
-
-
-def _joined(texts: Sequence[str]) -> str:
-    *first, last = texts
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _move_texts(changes: Changes, move: Move, escape: Escape) -> list[str]:
-    """Return the changes of one attribute's columns: ``debt 6,480 instead of 9,000``."""
-    if changes.space["kind"] == "hypercube":  # signs, or statements of their own
-        if isinstance(move.after, str):
-            return [f"{escape(move.after)} instead of {escape(str(move.before))}"]
-        return [f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"]
-    ends = [(column_text(name), *_ends_text(changes, before, after, name)) for name, before, after in _moved(move)]
-    return [f"{escape(name)} {escape(after)} instead of {escape(before)}" for name, before, after in ends]
-
-
-def _ends_text(changes: Changes, before: Any, after: Any, name: str) -> tuple[str, str]:
-    """Return the values before and after; long decimals are cut, the new value away from the old one."""
-    if name not in changes.labels and isinstance(after, int | float):
-        if isinstance(before, int | float):
-            before, after = _cut(before, after, ROUND_HALF_EVEN), _cut(after, before)
+    def __init__(self, changes: Changes, escape: Callable[[str], str] = shown) -> None:
+        self.changes, self.escape, settings, output = changes, escape, changes.settings, changes.output
+        wishes = settings["fixed"] or settings["allowed"] or settings["direction"]
+        self.allowed = "allowed " if wishes or settings["toward"] is not None else ""  # only if some are forbidden
+        self.facts = re.sub(r"\W+", " ", str(changes.space["noun"]))  # neither markup nor control characters
+        self.unit = f" {escape(output.unit)}" if output.unit else ""
+        name = escape(output.name if output.kind == "number" else class_text(output.name))
+        name = "output" if output.name == "f(x)" else name
+        if output.is_probability:
+            self.name = f"P({name})"
+        elif output.scale is not None:
+            self.name = f"{output.scale} of {name}"
         else:
-            after = _cut(after, 0.0, ROUND_HALF_EVEN)
-    return _value(changes, before, name), _value(changes, after, name)
+            self.name = f"score of {name}" if output.kind == "class" else name
+
+    def lines(self) -> list[str]:
+        """Return what would turn the decision: one sentence for one change, a line per change for several."""
+        changes, options, (happens, does_it) = self.changes, self.changes.options, self._turned()
+        if not options:
+            most = changes.settings["k"] or len(changes.columns)
+            if changes.are_rows or changes.n_proved < min(most, changes.n_attributes):
+                tried = "table rows" if changes.are_rows else "changes"
+                return [f"None of the {self.allowed}{tried} tried {does_it}."]
+            return [f"No {self.allowed}change of {self._up_to(most)}{self._to_values(most)} {does_it}."]
+        if len(options) == 1:
+            lines = [f"{happens} with {_counted(len(options[0].moves), 'changes')}: {self._option(options[0])}."]
+        else:
+            lines = [f"{happens} with any of these changes:", *(f"  {self._option(option)}" for option in options)]
+        fewest = changes.fewest or 0
+        if changes.are_rows:
+            lines.append("With these values, it is a row of the table.")
+        elif fewest > 1 and changes.n_proved >= fewest - 1:
+            size = "single" if fewest == 2 else "smaller"
+            lines.append(f"No {self.allowed}{size} change{self._to_values(fewest - 1)} does it.")
+        return lines
+
+    def _up_to(self, n: int) -> str:
+        """Return a number of facts, words, regions or stretches."""
+        return f"{'' if n == 1 else 'up to '}{_counted(n, self.facts)}"
+
+    def _to_values(self, n: int) -> str:
+        """Return which values a denial is about: those of the table, because no others are tried."""
+        values = " to a value in the table" if n == 1 else " to values in the table"
+        return values if self.changes.space["kind"] == "table" else ""
+
+    def _turned(self) -> tuple[str, str]:
+        """Return what happens, as the beginning of a sentence and as the end of one that denies it."""
+        kind, label = self.changes.goal["kind"], self._new_decision()
+        if label is not None:
+            label = self.escape(label)
+            return f"The model's decision becomes {label}", f"makes the model's decision {label}"
+        if kind not in LIMITS:
+            return "The model's decision becomes another", "changes the model's decision"
+        does, do = {
+            ">=": ("reaches", "reach"),
+            ">": ("rises above", "rise above"),
+            "<=": ("falls to", "fall to"),
+            "<": ("falls below", "fall below"),
+        }[kind]
+        wanted = _cut(self.changes.goal["wanted"], self.changes.prediction or 0.0, ROUND_HALF_EVEN)
+        limit = f"{exact_number(wanted)}{self.unit}"
+        subject = self.name if self.changes.output.is_probability else f"the model's {self.name}"
+        return f"{subject[0].upper()}{subject[1:]} {does} {limit}", f"makes {subject} {do} {limit}"
+
+    def _new_decision(self) -> str | None:
+        """Return the decision that all changes lead to; None for several, or for one that has no name."""
+        kind, wanted, output = self.changes.goal["kind"], self.changes.goal["wanted"], self.changes.output
+        if kind in ("class", "label"):
+            return class_text(wanted)
+        if kind in LIMITS:
+            others = [str(label) for label in output.classes or () if str(label) != output.name]
+            is_decision = kind in (">=", "<") and wanted == output.threshold  # at it, the decision is made already
+            if not is_decision or not output.is_probability or len(others) != 1:
+                return None
+            return class_text(output.name if kind == ">=" else others[0])
+        decisions = {class_text(option.decision) for option in self.changes}
+        return decisions.pop() if len(decisions) == 1 else None
+
+    def _option(self, option: Counterfactual) -> str:
+        """Return what changes, and what the model then answers."""
+        several = self.changes.goal["kind"] not in LIMITS and len({each.decision for each in self.changes}) > 1
+        answers = [self.escape(class_text(option.decision))] if several else []
+        if option.output is not None:
+            answers.append(f"{self.name} = {self._answer(option.output)}{self.unit}")
+        *first, last = [text for move in option.moves for text in self._move(move)]
+        moves = f"{', '.join(first)} and {last}" if first else last
+        without = "" if self.changes.space["kind"] in ("table", "hypercube") else "without "
+        return f"{without}{moves} (then {'; '.join(answers)})" if answers else f"{without}{moves}"
+
+    def _answer(self, output: float) -> str:
+        """Return an output; a probability with two decimals, and more if these would hide that it turned."""
+        if not self.changes.output.is_probability:
+            return exact_number(_cut(output, self.changes.prediction or 0.0))
+        limit = self.changes.goal["wanted"] if self.changes.goal["kind"] in LIMITS else 0.5
+        texts = [f"{output:.{digits}f}" for digits in (2, 3, 4)]
+        text = next((text for text in texts if 0 < float(text) < 1), texts[0 if output in (0, 1) else -1])
+        is_shown = (float(text) > limit) == (output > limit) and (float(text) < limit) == (output < limit)
+        return text if is_shown else exact_number(_cut(output, limit))
+
+    def _move(self, move: Move) -> list[str]:
+        """Return the changes of one attribute's columns, such as ``debt 6,480 instead of 9,000``; or a part."""
+        kind, escape, before, after = self.changes.space["kind"], self.escape, move.before, move.after
+        if kind == "hypercube" and not isinstance(after, str):  # a sign
+            return [f"{escape(move.attribute)} = {after:+d} instead of {before:+d}"]
+        if kind == "hypercube":  # statements of their own
+            return [f"{escape(after)} instead of {escape(str(before))}"]
+        if kind != "table":
+            mark = '"' if kind == "text" else ""
+            return [f"{mark}{escape(str(before))}{mark}"]
+        texts = []
+        for name, old, new in _moved(move):
+            ends = [old, new]
+            if name not in self.changes.labels and isinstance(new, int | float):  # long decimals are cut
+                if isinstance(old, int | float):
+                    ends = [_cut(old, new, ROUND_HALF_EVEN), _cut(new, old)]
+                else:
+                    ends = [old, _cut(new, 0.0, ROUND_HALF_EVEN)]
+            before, after = (escape(self._value(end, name)) for end in ends)
+            texts.append(f"{escape(column_text(name))} {after} instead of {before}")
+        return texts
+
+    def _value(self, value: Any, column: str) -> str:
+        """Return a value as a person would write it: by its name if it has one, dates without midnight."""
+        named = self.changes.labels.get(column, {}).get(level_text(value)) if value is not None else None
+        is_date = isinstance(value, str) and _DATE.fullmatch(value) is not None
+        return value_text(value, column, is_bound=is_date) if named is None else shown(named)
+
+    def ends(self, move: Move, values: Any) -> str:
+        """Return the values of a move before or after it."""
+        parts = values if isinstance(values, tuple) else (values,)
+        return ", ".join(self._value(value, name) for name, value in zip(move.columns, parts, strict=True))
+
+    def details(self) -> list[str]:
+        """Return how surely the facts turn the decision, how real the examples are, and what was tried."""
+        lines, changes = [], self.changes
+        for place, option in enumerate(changes, start=1):
+            if option.share is not None and any(move.bound is not None for move in option.moves):
+                names = {name for move in option.moves for name in (move.attribute, *move.columns)}
+                value = "allowed training value" if names & {*changes.settings["allowed"]} else "training value"
+                facts = " and ".join(text for move in option.moves for text in self._bounds(move))
+                lines.append(f"Change {place}, with bounds: {facts} {_share_text(option.share, value)}.")
+            if option.realism is not None and not changes.are_rows:
+                real = option.realism
+                lines.append(
+                    f"Change {place}: distance from the nearest training row {real.distance:.3f}; of real rows, "
+                    f"the median is {real.typical:.3f}, and {real.share:.0%} are at least as far from theirs."
+                )
+        confidence = changes.settings["confidence"]
+        is_drawn = any(option.share is not None and not option.share.is_exact for option in changes)
+        if is_drawn and confidence < _USUAL_CONFIDENCE:
+            lines.append(f"All limits hold together with {100 * confidence:g}% confidence.")
+        if changes.settings["toward"] is not None:
+            lines.append("Only values of the other case were allowed.")
+        return [*lines, *self._tried()]
+
+    def _bounds(self, move: Move) -> list[str]:
+        if move.bound is not None:
+            return [self.escape(fact_text(move.bound))]
+        texts = [(column_text(name), self._value(new, name)) for name, _, new in _moved(move)]
+        return [f"{self.escape(name)} = {self.escape(text)}" for name, text in texts]
+
+    def _tried(self) -> list[str]:
+        """Return what is proven about smaller changes, what was left untried, and the number of queries."""
+        changes, lines, proven = self.changes, [], self.changes.n_proved
+        queries = f"{changes.n_queries:,} queries."
+        if changes.are_rows:
+            n, of = sum(each.n_tried for each in changes.levels), sum(each.n_total for each in changes.levels)
+            if proven:
+                differs = f"differs in {self._up_to(proven)}"
+                lines.append(f"Proven: no allowed row of the table that {differs} does it.")
+            return [*lines, f"Tried: {n:,} of {of:,} rows of the table; {queries}"]
+        if proven:
+            by = " by the leaves of the trees" if changes.levels[proven - 1].by_leaves else ""
+            change = f"{self.allowed}change of {self._up_to(proven)}{self._to_values(proven)}"
+            lines.append(f"Proven{by}: no {change} does it.")
+        if changes.n_ruled_out > proven:
+            change = f"{self.allowed}change of {self._up_to(changes.n_ruled_out)}"
+            lines.append(f"No {change} does it among the values tried.")
+        levels = [(f"{e.n_tried:,} of {e.n_total:,}", _counted(e.n_facts, self.facts)) for e in changes.levels]
+        tried = ", ".join(f"{count} changes of {facts}" for count, facts in levels)
+        return [*lines, f"Tried: {tried}, of {_counted(changes.n_attributes, 'attributes')}; {queries}"]
 
 
 def _cut(number: float, other: float, rounding: str = "") -> float:
@@ -408,38 +464,6 @@ def _moved(move: Move) -> list[tuple[str, Any, Any]]:
     return [each for each in zip(move.columns, *ends, strict=True) if each[1] != each[2]]
 
 
-def _value(changes: Changes, value: Any, column: str) -> str:
-    """Return a value as a person would write it: by its name if it has one; dates without a time at midnight."""
-    named = changes.labels.get(column, {}).get(level_text(value)) if value is not None else None
-    if named is not None:
-        return shown(named)
-    is_date = isinstance(value, str) and _DATE.fullmatch(value) is not None
-    return value_text(value, column, is_bound=is_date)
-
-
-def _details(changes: Changes, escape: Escape) -> list[str]:
-    lines = []
-    for place, option in enumerate(changes, start=1):
-        bounds = [move.bound for move in option.moves if move.bound is not None]
-        if option.share is not None and bounds:
-            names = {name for move in option.moves for name in (move.attribute, *move.columns)}
-            value = "allowed training value" if names & {*changes.settings["allowed"]} else "training value"
-            facts = " and ".join(_bound_text(changes, move, escape) for move in option.moves)
-            lines.append(f"Change {place}, with bounds: {facts} {_share_text(option.share, value)}.")
-        if option.realism is not None and not changes.are_rows:
-            real = option.realism
-            lines.append(
-                f"Change {place}: distance from the nearest training row {real.distance:.3f}; of real rows, the "
-                f"median is {real.typical:.3f}, and {real.share:.0%} are at least as far from theirs."
-            )
-    shares = [option.share for option in changes if option.share is not None and not option.share.is_exact]
-    if shares and changes.settings["confidence"] < _USUAL_CONFIDENCE:
-        lines.append(f"All limits hold together with {100 * changes.settings['confidence']:g}% confidence.")
-    if changes.settings["toward"] is not None:
-        lines.append("Only values of the other case were allowed.")
-    return [*lines, *_tried(changes)]
-
-
 def _share_text(share: Share, value: str) -> str:
     """Return with which share of the training values that meet the bounds the decision turns."""
     if share.is_exact and share.value == 1:
@@ -449,89 +473,18 @@ def _share_text(share: Share, value: str) -> str:
     return f"turns it with {share.low:.1%} to {share.high:.1%} of the {value}s ({share.n:,} drawn)"
 
 
-def _tried(changes: Changes) -> list[str]:
-    """Return what is proven about smaller changes, what was left untried, and the number of queries."""
-    lines, n, proven = [], changes.n_attributes, changes.n_proved
-    if changes.are_rows:
-        tried, total = (sum(each) for each in zip(*[(e.n_tried, e.n_total) for e in changes.levels], strict=True))
-        if proven:
-            lines.append(f"Proven: no allowed row of the table that differs in {_up_to(changes, proven)} does it.")
-        return [*lines, f"Tried: {tried:,} of {total:,} rows of the table; {changes.n_queries:,} queries."]
-    if proven:
-        by = " by the leaves of the trees" if changes.levels[proven - 1].by_leaves else ""
-        change = f"{_no_change(changes)[1:]} of {_up_to(changes, proven)}{_to_values(changes, proven)}"
-        lines.append(f"Proven{by}: n{change} does it.")
-    if changes.n_ruled_out > proven:
-        ruled_out = _up_to(changes, changes.n_ruled_out)
-        lines.append(f"{_no_change(changes)} of {ruled_out} does it among the values tried.")
-    nouns, all_ = _nouns(changes), _counted(n, "attributes")
-    parts = [f"{e.n_tried:,} of {e.n_total:,} changes of {_counted(e.n_facts, nouns)}" for e in changes.levels]
-    return [*lines, f"Tried: {', '.join(parts)}, of {all_}; {changes.n_queries:,} queries."]
-
-
-def _ends(changes: Changes, move: Move, values: Any) -> str:
-    parts = values if isinstance(values, tuple) else (values,)
-    return ", ".join(_value(changes, value, name) for name, value in zip(move.columns, parts, strict=True))
-
-
-def _bound_text(changes: Changes, move: Move, escape: Escape) -> str:
-    if move.bound is not None:
-        return escape(fact_text(move.bound))
-    return " and ".join(
-        f"{escape(column_text(name))} = {escape(_value(changes, after, name))}" for name, _, after in _moved(move)
-    )
-
-
-def _section(changes: Changes) -> str:
-    def escape(text: str) -> str:
-        return f"<bdi>{html.escape(shown(text), quote=True)}</bdi>"
-
-    first, *others = _lines(changes, escape)
-    items = "".join(f"<li>{line.strip()}</li>" for line in others if line.startswith("  "))
-    notes = "".join(f"<p>{line}</p>" for line in others if not line.startswith("  "))
-    details = "".join(f"<p>{line}</p>" for line in _details(changes, escape))
-    listed = f"<ul>{items}</ul>" if items else ""
-    folded = f"<details><summary>Details</summary>{details}</details>"
-    return f"<section><p>{first}</p>{listed}{notes}{folded}</section>"
-
-
-def _name(output: Output, escape: Escape) -> str:
-    """Return the name of the output for readers, such as ``P(declined)`` if it is the probability of a class."""
-    name = escape(output.name if output.kind == "number" else class_text(output.name))
-    name = "output" if output.name == "f(x)" else name
-    if output.is_probability:
-        return f"P({name})"
-    if output.scale is not None:
-        return f"{output.scale} of {name}"
-    return f"score of {name}" if output.kind == "class" else str(name)
-
-
-def _unit(output: Output, escape: Escape) -> str:
-    return f" {escape(output.unit)}" if output.unit else ""
-
-
-def _answer(changes: Changes, output: float) -> str:
-    """Return an output with two decimals if it is a probability, and more if these would hide that it turned."""
-    if not changes.output.is_probability:
-        return exact_number(_cut(output, changes.prediction or 0.0))
-    limit = changes.goal["wanted"] if changes.goal["kind"] in LIMITS else 0.5
-    texts = [f"{output:.{digits}f}" for digits in (2, 3, 4)]
-    text = next((text for text in texts if 0 < float(text) < 1), texts[0 if output in (0, 1) else -1])
-    is_shown = (float(text) > limit) == (output > limit) and (float(text) < limit) == (output < limit)
-    return text if is_shown else exact_number(_cut(output, limit))
-
-
 def _counted(n: int, nouns: str) -> str:
     """Return a number with its noun, given in the plural."""
     number = _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
     return f"{number} {singular(nouns) if n == 1 else nouns}"
 
 
-def _up_to(changes: Changes, n: int) -> str:
-    """Return a number of facts, words, regions or stretches."""
-    return f"{'' if n == 1 else 'up to '}{_counted(n, _nouns(changes))}"
-
-
-def _nouns(changes: Changes) -> str:
-    """Return what facts are called; words have neither markup nor control characters."""
-    return re.sub(r"\W+", " ", str(changes.space["noun"]))
+def _section(changes: Changes) -> str:
+    texts = _Texts(changes, lambda text: f"<bdi>{html.escape(shown(text), quote=True)}</bdi>")
+    first, *others = texts.lines()
+    items = "".join(f"<li>{line.strip()}</li>" for line in others if line.startswith("  "))
+    notes = "".join(f"<p>{line}</p>" for line in others if not line.startswith("  "))
+    details = "".join(f"<p>{line}</p>" for line in texts.details())
+    listed = f"<ul>{items}</ul>" if items else ""
+    folded = f"<details><summary>Details</summary>{details}</details>"
+    return f"<section><p>{first}</p>{listed}{notes}{folded}</section>"
