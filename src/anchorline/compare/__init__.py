@@ -4,6 +4,7 @@ May import: errors, explainer, facts, guarantees, laws, model, result, search, s
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 if TYPE_CHECKING:
@@ -75,6 +76,28 @@ def compare(
     >>> [(each.attribute, each.move.value) for each in found.changed]
     [('x1', 'turned')]
     """
-    from anchorline.compare.call import compared  # noqa: PLC0415  heavy
+    from anchorline.compare.cohorts import compare_cohorts  # noqa: PLC0415  heavy
+    from anchorline.compare.models import CompareSettings, compare_models  # noqa: PLC0415
+    from anchorline.errors import ParameterError, unknown_keyword  # noqa: PLC0415
+    from anchorline.explainer import Explainer  # noqa: PLC0415
+    from anchorline.spaces.table import Table  # noqa: PLC0415
 
-    return compared(old, new, table, rows, check, keywords)
+    given, own = dict[str, Any](keywords), {field.name for field in fields(CompareSettings)}
+    for name in given:
+        if name not in CompareKeywords.__annotations__:
+            raise unknown_keyword("compare", name, list(CompareKeywords.__annotations__))
+    settings = CompareSettings(**{name: value for name, value in given.items() if name in own})
+    choices = {name: value for name, value in given.items() if name not in own}
+    if isinstance(old, Explainer) or isinstance(new, Explainer):
+        raise ParameterError("compare takes models. Type compare(old, new, table), with output= if you need it.")
+    if rows is None and (isinstance(table, Table) or old is new):
+        what = "compare(model, model, last_month, this_month)" if old is new else "compare(old, new, table, frame)"
+        raise ParameterError(f"There are no rows to compare. Type {what}.")
+    space = table if isinstance(table, Table) else Table(table)
+    if old is new:
+        if isinstance(table, Table):
+            raise ParameterError(
+                "The rows before must be a frame. Type compare(model, model, last_month, this_month)."
+            )
+        return compare_cohorts(Explainer(old, space, **choices), table, rows, settings, check)
+    return compare_models(old, new, space, table if rows is None else rows, settings, choices, check)

@@ -1,5 +1,6 @@
 """How a new model differs from an old one: on rows in random order, by the same altered copies of each."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -152,26 +153,29 @@ class _Comparing:
     pairs: list[Pair] = field(default_factory=list)
 
     def run(self) -> Comparison:
-        self.order = shuffled(self.rows, MOST_DECIDED, self.settings.seed, "rows")
-        answers = [Answers.of(each, self.rows, self.order) for each in (self.old, self.new)]
-        self.answers = answers[0], answers[1]
+        settings = self.settings
+        self.order = shuffled(self.rows, MOST_DECIDED, settings.seed, "rows")
+        self.answers = [Answers.of(each, self.rows, self.order) for each in (self.old, self.new)]
         self._check_kinds()
-        spread = np.quantile(answers[0].outputs, (0.05, 0.95)) if answers[0].outputs is not None else (0.0, 1.0)
-        self.spread = float(spread[1] - spread[0])
+        outputs = self.answers[0].outputs
+        low, high = (0.0, 1.0) if outputs is None else np.quantile(outputs, (0.05, 0.95))
+        self.spread = float(high - low)
         self.within = self._tolerance()
         self.differs = self._differing()
         self.names = self._attribute_names()
-        most = min(len(self.order), self.settings.n * (_MOST_ROUNDS if self._gates_need_rows else 1))
+        gates_need_rows = settings.max_reasons is not None or bool(settings.protect)
+        most = min(len(self.order), settings.n * (_MOST_ROUNDS if gates_need_rows else 1))
         while len(self.pairs) < most:
-            n = self.settings.n - len(self.pairs) if len(self.pairs) < self.settings.n else _MORE_ROWS
-            self._explain(len(self.pairs), min(len(self.pairs) + n, most))
+            n = len(self.pairs)
+            for place in range(n, min(max(settings.n, n + _MORE_ROWS * (n >= settings.n)), most)):
+                if self.check is not None:
+                    self.check()
+                number, differs = int(self.order[place]), bool(self.differs[place])
+                row = self.rows.at(number)
+                self.pairs.append(pair(self.old, self.new, row, number, settings.common, differs))
             if all(gate.outcome is not Outcome.UNDECIDED for gate in self._gates() if gate.what != "decisions"):
                 break
         return self._assemble()
-
-    @property
-    def _gates_need_rows(self) -> bool:
-        return self.settings.max_reasons is not None or bool(self.settings.protect)
 
     def _check_kinds(self) -> None:
         old, new = self.answers
@@ -227,23 +231,12 @@ class _Comparing:
             )
         return names
 
-    def _explain(self, first: int, last: int) -> None:
-        for place in range(first, last):
-            if self.check is not None:
-                self.check()
-            number, differs = int(self.order[place]), bool(self.differs[place])
-            row, settings = self.rows.at(number), self.settings.common
-            self.pairs.append(pair(self.old, self.new, row, number, settings, differs))
-
     # Figures
 
     @property
     def _failure(self) -> float:
         """Of each of the five kinds of figures: decisions, parts, reasons, attributes, rules."""
         return (1 - self.settings.confidence) / 5
-
-    def _decisions(self) -> Share:
-        return _share(self.differs, self._failure)
 
     def _reasons(self) -> Share | None:
         """Return the share of old explanations that are refuted; the lower limit leaves room for wrong ones."""
@@ -300,7 +293,7 @@ class _Comparing:
     def _gates(self) -> Iterator[Gate]:
         settings = self.settings
         for what, most, share in (
-            ("decisions", settings.max_decisions, self._decisions()),
+            ("decisions", settings.max_decisions, _share(self.differs, self._failure)),
             ("reasons", settings.max_reasons, self._reasons()),
         ):
             if most is not None:
@@ -329,71 +322,58 @@ class _Comparing:
         return rises
 
     def _parts(self) -> Iterator[Part]:
-        every = [*self._by_decision(), *self._by_groups()]
-        failure = self._failure / max(1, 2 * len(every))
-        for column, value, inside in every:
-            share, others = _share(self.differs[inside], failure), _share(self.differs[~inside], failure)
-            yield Part(column, value, share, share.low > others.high)
-
-    def _by_decision(self) -> Iterator[tuple[str | None, str, np.ndarray]]:
-        if self.answers[0].decisions is not None:
-            yield from ((None, value, inside) for value, inside in _divided(self.answers[0].decisions, self._word))
-
-    def _by_groups(self) -> Iterator[tuple[str | None, str, np.ndarray]]:
+        """Yield how often rows of each old decision, and of each group, are decided otherwise."""
+        every, decisions = list[tuple[str | None, str, np.ndarray]](), self.answers[0].decisions
+        if decisions is not None:
+            words = np.array([self._word(decision) for decision in decisions], dtype=object)
+            every += [(None, word, words == word) for word in sorted({*words})]
         for name in self.settings.groups:
             column = self.rows.columns[self.old.space.names.index(name)].taken(self.order)
-            yield from ((name, value, inside) for value, inside in groups_of(column, name))
+            every += [(name, value, inside) for value, inside in groups_of(column, name)]
+        failure = self._failure / max(1, 2 * len(every))
+        for of, value, inside in every:
+            share, others = _share(self.differs[inside], failure), _share(self.differs[~inside], failure)
+            yield Part(of, value, share, share.low > others.high)
 
     def _cases(self) -> Iterator[ChangedRow]:
-        decisions = [None if each.decisions is None else each.decisions for each in self.answers]
+        """Yield the rows that changed most: decided otherwise, then refuted, then with another output."""
 
         def size(place: int) -> tuple[bool, bool, float]:
             each = self.pairs[place]
             return not self.differs[place], each.kept is not False, -abs(each.new_output - each.old.prediction)
 
         for place in sorted(range(len(self.pairs)), key=size)[:_SHOWN_ROWS]:
-            each = self.pairs[place]
-            moved = abs(each.new_output - each.old.prediction) > _TINY * self.spread
-            if self.differs[place] or each.kept is False or moved:
-                old, new = (None if own is None else self._word(own[place]) for own in decisions)
-                yield ChangedRow(
-                    int(self.order[place]),
-                    each.old.prediction,
-                    each.new_output,
-                    old,
-                    new,
-                    each.old.facts,
-                    each.kept,
+            each, number = self.pairs[place], int(self.order[place])
+            outputs = each.old.prediction, each.new_output
+            if self.differs[place] or each.kept is False or abs(outputs[1] - outputs[0]) > _TINY * self.spread:
+                old, new = (
+                    None if own.decisions is None else self._word(own.decisions[place]) for own in self.answers
                 )
+                yield ChangedRow(number, *outputs, old, new, each.old.facts, each.kept)
 
     def _word(self, decision: Any) -> str:
         if isinstance(decision, bool | np.bool_) and self.old.threshold is not None:
             return f"{'at or above' if decision else 'below'} {self.old.threshold:g}"
         return label_text(decision)
 
-    def _rules(self) -> Iterator[BrokenRule]:
+    def _rules(self, n: int) -> Iterator[BrokenRule]:
+        """Yield the old rules of the first n rows that the new model breaks."""
         own = self.settings
         settings = RuleSettings(
             within=self.within or None, sigma=own.sigma, seed=own.seed, confidence=own.confidence
         )
-        for place in range(self._n_rules):
-            number = int(self.order[place])
-            if not self.differs[place]:
-                row, failure = self.rows.at(number), self._failure / self._n_rules
-                broken = broken_rule(self.old, self.new, row, number, settings, failure, self.check)
-                if broken is not None:
-                    yield broken
-
-    @property
-    def _n_rules(self) -> int:
-        return min(self.settings.rules, len(self.pairs))
+        for number in self.order[:n][~self.differs[:n]].tolist():
+            row, failure = self.rows.at(number), self._failure / n
+            broken = broken_rule(self.old, self.new, row, number, settings, failure, self.check)
+            if broken is not None:
+                yield broken
 
     def _assemble(self) -> Comparison:
         one = self.pairs[0].old
         output: Output = replace(one.output, decision=None, runner_up=None)
         if output.kind in ("class", "label") and self.old.target.column is None:
             output = replace(output, name=OLD_DECISION)
-        gates = tuple(self._gates())
+        n_rules = min(self.settings.rules, len(self.pairs))
         attributes = sorted(
             self._attributes(), key=lambda each: (each.move is Move.SAME, -each.change, each.attribute)
         )
@@ -402,14 +382,14 @@ class _Comparing:
             spread=self.spread,
             within=self.within,
             n_explained=len(self.pairs),
-            decisions=self._decisions(),
+            decisions=_share(self.differs, self._failure),
             parts=tuple(self._parts()),
             reasons=self._reasons(),
             attributes=tuple(attributes),
             rows=tuple(self._cases()),
-            rules=tuple(self._rules()),
-            n_rules=self._n_rules,
-            gates=gates,
+            rules=tuple(self._rules(n_rules)),
+            n_rules=n_rules,
+            gates=tuple(self._gates()),
             settings=self.settings.to_dict(),
             space=one.space,
             versions=VERSIONS,
@@ -430,12 +410,6 @@ def _share(happens: np.ndarray, failure: float) -> Share:
     return Share(k / n, lower_limit(k, n, failure / 2), 1.0 - lower_limit(n - k, n, failure / 2), n)
 
 
-def _divided(values: np.ndarray, text: Callable[[Any], str]) -> Iterator[tuple[str, np.ndarray]]:
-    texts = np.array([text(value) for value in values], dtype=object)
-    for each in sorted({*texts}):
-        yield each, texts == each
-
-
 def groups_of(column: Column, name: str) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the groups of rows by a column: its values, or quarters of numbers and dates; missing values last."""
     present = ~column.missing
@@ -454,13 +428,8 @@ def groups_of(column: Column, name: str) -> Iterator[tuple[str, np.ndarray]]:
         numbers = np.where(present, column.values, 0).astype(np.float64)
         place = np.searchsorted(edges, numbers, side="right")
         texts = [text_of(edge, column.kind) for edge in edges]
-        for part in range(len(edges) + 1):
-            if part == 0:
-                label = f"below {texts[0]}"
-            else:
-                label = (
-                    f"{texts[part - 1]} or more" if part == len(edges) else f"{texts[part - 1]} to {texts[part]}"
-                )
+        between = [f"{low} to {high}" for low, high in itertools.pairwise(texts)]
+        for part, label in enumerate([f"below {texts[0]}", *between, f"{texts[-1]} or more"]):
             yield label, present & (place == part)
     if column.missing.any():
         yield "missing", column.missing.copy()
