@@ -8,20 +8,21 @@ import numpy as np
 from anchorline.errors import FavorableError, ParameterError, ProhibitedError, ReasonsError, UnmappedError
 from anchorline.model.outputs import plain_label
 from anchorline.model.predictor import Predictor
-from anchorline.reasons.recourse import MOST_VALUES, recourse_of
 from anchorline.reasons.shortfalls import Measured, measure, read_off
 from anchorline.result.codes import Codes
-from anchorline.result.reasons import PRINCIPAL, Reasons, Reference, Shortfall, StatedReason
+from anchorline.result.reasons import PRINCIPAL, Reasons, Recourse, Reference, Shortfall, StatedReason
 from anchorline.search.assemble import VERSIONS
 from anchorline.search.case import Case
 from anchorline.search.table import TableAnswers
 from anchorline.settings import ReasonSettings
 from anchorline.spaces.base import Space
+from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table, TableNeighborhood
 
 _NEAR_SHARE, _NEAR_ROWS = 0.1, 100  # of the rows beyond the threshold, and at least as many, are near it
 _MOST, _PER_ATTRIBUTE = 12_000, 160  # copies of queries="auto", beside those of recourse
 _ROUNDING, _FINE = 1e-9, 0.01  # of the largest shortfall
+_MOST_VALUES = 400  # of one attribute that are asked about; more are spread evenly over the reference
 
 
 def require(
@@ -105,7 +106,7 @@ def find_reasons(
     if known is not None:
         measured = read_off(neighborhood, known, sign)
     else:
-        kept = MOST_VALUES * settings.n if settings.recourse else 0
+        kept = _MOST_VALUES * settings.n if settings.recourse else 0
         most = case.n_left - min(kept, case.n_left // 2)
         enough = max(_MOST, _PER_ATTRIBUTE * len(table.attributes))
         is_auto = settings.common.is_auto
@@ -113,7 +114,12 @@ def find_reasons(
         measured = measure(case, sign, lambda found: _open(found, settings.n, fine), most, is_patient=not is_auto)
     order, chosen, ties = choose(measured, settings.n)
     directions = ["low" if tilt > 0 else "high" if tilt < 0 else None for tilt in measured.tilts.tolist()]
-    shortfalls = tuple(_shortfall(table, measured, a, directions[a]) for a in order)
+    figures = zip(measured.values.tolist(), measured.halves.tolist(), measured.n.tolist(), directions, strict=True)
+    every = [
+        Shortfall(attribute.name, value, value - half, value + half, n, direction)
+        for attribute, (value, half, n, direction) in zip(table.attributes, figures, strict=True)
+    ]
+    shortfalls = tuple(every[a] for a in order)
     _check_prohibited(
         table, shortfalls, [{neighborhood.names[a] for a in some} for some in (chosen, ties)], settings
     )
@@ -122,12 +128,18 @@ def find_reasons(
             "No attribute is adverse compared with this reference: with its values, copies do not score better. "
             "Type reference='near', or pass other rows."
         )
-    codes = _coded(neighborhood, chosen, directions, Codes(settings.codes))
+    stated = []
+    for a, (code, text) in zip(
+        chosen, _coded(neighborhood, chosen, directions, Codes(settings.codes)), strict=True
+    ):
+        attribute, recourse = table.attributes[a], _recourse(case, a) if settings.recourse else None
+        values = tuple(neighborhood.views.value(j) for j in attribute.positions)
+        stated.append(StatedReason(attribute.name, attribute.names, values, code, text, recourse))
     return Reasons(
         instance=neighborhood.instance,
         prediction=predictor.prediction,
         output=predictor.output,
-        reasons=tuple(_stated(case, settings, a, *pair) for a, pair in zip(chosen, codes, strict=True)),
+        reasons=tuple(stated),
         shortfalls=shortfalls,
         near_ties=tuple(neighborhood.names[a] for a in order if a in ties),
         reference=Reference(table.reference, table.n_pool, *(table.near_scores or (None, None))),
@@ -191,11 +203,6 @@ def _open(measured: Measured, n: int, fine: float) -> list[int]:
         return [a for a in order if measured.values[a] + measured.halves[a] > _ROUNDING * measured.scale]
     needed = dict.fromkeys(ties, fine) | ({order[0]: 4 * fine} if ties and order[0] not in ties else {})
     return [a for a, limit in needed.items() if measured.halves[a] > limit * measured.scale]
-
-
-def _shortfall(table: Table, measured: Measured, a: int, direction: str | None) -> Shortfall:
-    value, half = float(measured.values[a]), float(measured.halves[a])
-    return Shortfall(table.attributes[a].name, value, value - half, value + half, int(measured.n[a]), direction)
 
 
 def _check_prohibited(
@@ -268,10 +275,40 @@ def _named(attribute: str, columns: Sequence[str]) -> str:
     return f"{attribute!r} {'with' if attribute in columns else 'of'} {others}" if others else repr(attribute)
 
 
-def _stated(case: Case, settings: ReasonSettings, a: int, code: str, text: str) -> StatedReason:
+def _recourse(case: Case, attribute: int) -> Recourse:
+    """Return what each value of the reference for one attribute alone would do, weighted by its share."""
     neighborhood = case.neighborhood
     assert isinstance(neighborhood, TableNeighborhood)
-    attribute = neighborhood.table.attributes[a]
-    values = tuple(neighborhood.views.value(j) for j in attribute.positions)
-    recourse = recourse_of(case, a) if settings.recourse else None
-    return StatedReason(attribute.name, attribute.names, values, code, text, recourse)
+    table = neighborhood.table
+    numbers, firsts = table.distinct[attribute]
+    weights, tried = np.bincount(numbers) / len(numbers), firsts
+    most = min(_MOST_VALUES, case.n_left)
+    is_complete = len(firsts) <= most
+    if not is_complete:
+        tried = np.unique((np.arange(most) + 0.5) * (table.n_pool / most)).astype(np.intp)
+        weights = np.full(len(tried), 1 / len(tried))
+    donors = np.full((len(neighborhood.names), len(tried)), -1, dtype=np.intp)
+    donors[attribute] = tried
+    stays = case.ask(donors).stays
+    assert stays is not None  # there is a threshold
+    share = float(weights[~stays].sum()) if not stays.all() else 0.0
+    nearest = None if stays.all() else _nearest(neighborhood, attribute, tried[~stays], weights[~stays])
+    return Recourse(min(share, 1.0), len(tried), is_complete, nearest)
+
+
+def _nearest(
+    neighborhood: TableNeighborhood, attribute: int, donors: np.ndarray, weights: np.ndarray
+) -> tuple[Any, ...]:
+    """Return the values of a donor: of numbers and dates the nearest to the own one, else the most frequent."""
+    table, own = neighborhood.table, neighborhood.table.attributes[attribute]
+    view = int(np.searchsorted(table.views.attributes, attribute))
+    column = neighborhood.columns[own.views[0]]
+    if len(own.views) == 1 and table.views.ordered[view] and not column.missing[0]:
+        ladder = table.views.sorted[view]
+        at = ladder.starts[np.searchsorted(ladder.values, float(column.values[0]))]
+        chosen = donors[np.argmin(np.where(donors < ladder.n_present, np.abs(donors - at), table.n_pool))]
+    else:
+        chosen = donors[np.argmax(weights)]
+    natives = [table.donated.pick(j, np.array([chosen])) for j in own.positions]
+    cells = [table.schema.fields[j].reading(native) for j, native in zip(own.positions, natives, strict=True)]
+    return tuple(plain(cell, native) for cell, native in zip(cells, natives, strict=True))
