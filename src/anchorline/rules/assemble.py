@@ -54,6 +54,11 @@ def rule_of(
     strips = tuple(_strip(case, found, place) for place in range(len(facts)))
     all_ = found.all.share(failures_of_all(case.settings.confidence))
     assert all_ is not None  # neighbors of the law are asked about first
+    rows = None
+    if answers is not None:
+        near = None if case.within is None else answers.outputs(case.predictor) - case.predictor.prediction
+        alike = answers.alike(case.predictor) if near is None else case.is_within(near)
+        rows = rows_with(facts, space, answers, alike)
     n_certified = 0 if found.source == "listed" else sum(count.n for count in certificate.counts) * bool(facts)
     return Rule(
         instance=case.neighborhood.instance,
@@ -67,7 +72,7 @@ def rule_of(
         holds_law=None if not facts or certificate.law is None else certificate.law.share(certificate.failures),
         all=all_,
         coverage=_coverage(case, space, found, facts),
-        rows=None if answers is None else rows_with(facts, space, answers, _alike(case, answers)),
+        rows=rows,
         strips=strips,
         proof=RuleProof("proven" if found.is_proven else "found", found.n_tried, found.n_certified),
         queries=queries_of(case, found.source, case.n_asked - n_certified, n_certified),
@@ -85,13 +90,6 @@ def _coverage(case: Case, space: Space, found: Found, facts: tuple[Fact, ...]) -
     ends = np.concatenate([[0.0], np.cumsum(candidates.shares)])
     chosen = list(found.facts)
     return float(np.prod(ends[candidates.last[chosen]] - ends[candidates.first[chosen]]))
-
-
-def _alike(case: Case, answers: TableAnswers) -> np.ndarray | None:
-    """Return which rows of the table the model decides alike, or with a number that counts as the same."""
-    if case.within is None:
-        return answers.alike(case.predictor)
-    return case.is_within(answers.outputs(case.predictor) - case.predictor.prediction)
 
 
 def _strip(case: Case, found: Found, place: int) -> Strip:
@@ -122,7 +120,10 @@ def _strip(case: Case, found: Found, place: int) -> Strip:
     first, last, own = (
         int(each) - start for each in (candidates.first[fact], candidates.last[fact], candidates.own[view])
     )
-    edges = _edges(shares, first, last)
+    # Parts begin at the ends of the fact, and at even shares.
+    even = np.searchsorted(np.cumsum(shares)[:-1], np.arange(1, _PARTS) / _PARTS * shares.sum()) + 1
+    edges = np.unique([*even.tolist(), first, last])
+    edges = edges[(edges > 0) & (edges < len(shares))]
     parts = np.searchsorted(edges, np.arange(stop - start), side="right")
     parts[len(shares) :] = len(edges) + 1  # missing values are a part of their own
     of = parts[cells - start]
@@ -136,11 +137,3 @@ def _strip(case: Case, found: Found, place: int) -> Strip:
         own=int(parts[own]),
         missing=missing,
     )
-
-
-def _edges(shares: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Return the cells at which parts begin, without the first: at the ends of a fact, and at even shares."""
-    below = np.cumsum(shares)[:-1]
-    even = np.searchsorted(below, np.arange(1, _PARTS) / _PARTS * shares.sum()) + 1
-    edges = np.unique([*even.tolist(), first, last])
-    return edges[(edges > 0) & (edges < len(shares))]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,21 +22,16 @@ def cover(rules: Mapping[int, Rule], n_failed: int, agree: float | None = None) 
     share that the rule was asked to hold.
     """
     _check(rules, agree)
-    numbers, table = list(rules), _Rows([*rules.values()])
-    candidates = list(_candidates(table, agree))
-    coverable = 0
+    numbers = list(rules)
+    candidates, coverable = list(_candidates([*rules.values()], agree)), 0
     for each in candidates:
         coverable |= each.alike
     chosen, is_proven = fewest([each.alike for each in candidates])
-    found = [
-        CoveringRule(
-            rule=rules[numbers[candidates[place].row]],
-            row=numbers[candidates[place].row],
-            alike=tuple(numbers[i] for i in _members(candidates[place].alike)),
-            otherwise=tuple(numbers[i] for i in _members(candidates[place].otherwise)),
-        )
-        for place in chosen
-    ]
+    found = []
+    for each in (candidates[place] for place in chosen):
+        alike, otherwise = (tuple(numbers[i] for i in _members(bits)) for bits in (each.alike, each.otherwise))
+        row = numbers[each.row]
+        found.append(CoveringRule(rule=rules[row], row=row, alike=alike, otherwise=otherwise))
     return Rules(
         rules=tuple(found),
         n_rows=len(numbers),
@@ -77,30 +71,15 @@ class _Rows:
     """Rows in plain values, as their rules hold them; a fact is compared with all of them at once."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.rules = rules
-        self._numbers: dict[tuple[str, bool], np.ndarray] = {}
-
-    @cached_property
-    def _columns(self) -> dict[str, np.ndarray]:
-        names = [*self.rules[0].space["names"]]
-        columns = {name: np.empty(len(self.rules), dtype=object) for name in names}
-        for i, rule in enumerate(self.rules):
-            for name, value in zip(names, rule.instance, strict=True):
-                columns[name][i] = value
-        return columns
-
-    @cached_property
-    def _missing(self) -> dict[str, np.ndarray]:
-        return {
-            name: np.array([value is None for value in column], dtype=bool)
-            for name, column in self._columns.items()
-        }
-
-    @cached_property
-    def _outputs(self) -> np.ndarray:
-        is_number = self.rules[0].within is not None
-        outputs = [rule.prediction if is_number else rule.output.decision for rule in self.rules]
-        return np.array(outputs, dtype=np.float64 if is_number else object)
+        self.rules, is_number = rules, rules[0].within is not None
+        self.columns = {name: np.empty(len(rules), dtype=object) for name in rules[0].space["names"]}
+        for column, values in zip(
+            self.columns.values(), zip(*(rule.instance for rule in rules), strict=True), strict=True
+        ):
+            column[:] = values
+        outputs = [rule.prediction if is_number else rule.output.decision for rule in rules]
+        self.outputs = np.array(outputs, dtype=np.float64 if is_number else object)
+        self.numbers: dict[tuple[str, bool], np.ndarray] = {}
 
     def have(self, place: int) -> np.ndarray:
         """Return of which rows the facts of the rule at a place are true, (n,)."""
@@ -113,17 +92,17 @@ class _Rows:
         """Return which rows get the decision of the rule at a place, or a number within its tolerance, (n,)."""
         within = self.rules[place].within
         if within is not None:
-            return np.asarray(np.abs(self._outputs - self._outputs[place]) <= within)
-        return np.asarray(self._outputs == self._outputs[place], dtype=bool)
+            return np.asarray(np.abs(self.outputs - self.outputs[place]) <= within)
+        return np.asarray(self.outputs == self.outputs[place], dtype=bool)
 
     def _is_true(self, fact: Fact, place: int) -> np.ndarray:
-        values, missing = self._columns[fact.column], self._missing[fact.column]
-        own = values[place]
+        values = self.columns[fact.column]
+        own, missing = values[place], np.array([value is None for value in values])
         is_date = isinstance(fact.high if fact.low is None else fact.low, str)
         if any(KINDS[fact.kind]):
-            if (fact.column, is_date) not in self._numbers:
-                self._numbers[fact.column, is_date] = np.array([_number(value, is_date) for value in values])
-            values = self._numbers[fact.column, is_date]
+            if (fact.column, is_date) not in self.numbers:
+                self.numbers[fact.column, is_date] = np.array([_number(value, is_date) for value in values])
+            values = self.numbers[fact.column, is_date]
         # A fact may name a level otherwise than the row does, and so its value is taken from the row.
         return true_of(fact, values, missing, own, lambda bound: _number(bound, is_date))
 
@@ -135,10 +114,12 @@ def _number(value: Any, is_date: bool) -> float:
     return float(np.datetime64(value, "us").astype(np.int64)) if is_date else float(value)
 
 
-def _candidates(table: _Rows, agree: float | None) -> Iterator[_Candidate]:
+def _candidates(rules: Sequence[Rule], agree: float | None) -> Iterator[_Candidate]:
     """Yield the different rules that hold as often as asked, and that the rows agree with; the best first."""
-    found: dict[tuple[int, int], tuple[Any, _Candidate]] = {}
-    for place, rule in enumerate(table.rules):
+    if not rules:
+        return
+    table, found = _Rows(rules), dict[tuple[int, int], tuple[Any, _Candidate]]()
+    for place, rule in enumerate(rules):
         if rule.verdict not in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS):
             continue
         have, get = table.have(place), table.get(place)

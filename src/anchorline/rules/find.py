@@ -46,6 +46,7 @@ _FIRST, _LARGEST = 300, 4000  # fresh neighbors of a stream in the first round, 
 _LUCK = 2.0  # standard errors by which further neighbors may be better than those so far
 _MEASURED = 2000  # neighbors of a stream if no share was asked for
 _ROUNDING = 1e-12
+_KEEPS = (RuleVerdict.HOLDS, RuleVerdict.ALWAYS)
 _MOST_TRIES = 4  # rules that are tried on fresh neighbors, one after the other
 
 
@@ -184,8 +185,8 @@ class _Search:
     def run(self) -> Found:
         case = self.case
         everything, drops = self._whole()
-        if everything.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS):
-            return self._found((), everything, self.law)
+        if everything.verdict in _KEEPS:
+            return Found((), everything, self.all, False, self.source, 0, 0, self.law)
         boxes = _boxes(case, self.law)
         views = self._promising(boxes, drops)
         if case.neighborhood.is_product:
@@ -200,12 +201,9 @@ class _Search:
             self._fewest(boxes, views)
         if self.best is None and self.nearest is not None:
             self._certify(self.nearest.facts)  # to say how often it stays
-        if self.best is None:
-            return self._found((), everything, boxes.draws)
-        return self._found(*self.best, boxes.draws)
-
-    def _found(self, facts: tuple[int, ...], certificate: Certificate, sample: Draws) -> Found:
-        return Found(facts, certificate, self.all, False, self.source, self.n_tried, self.n_certified, sample)
+        facts, certificate = self.best or ((), everything)
+        effort = self.n_tried, self.n_certified
+        return Found(facts, certificate, self.all, False, self.source, *effort, boxes.draws)
 
     def _whole(self) -> tuple[Certificate, np.ndarray]:
         """Draw neighbors of the law until it is decided, or out of reach, that no facts are needed; with drops."""
@@ -309,7 +307,7 @@ class _Search:
             outer = self._outer(inner, box)
         while box.is_reached and self._can_go_on():
             certificate = self._certify(box.facts)
-            if certificate.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS):
+            if certificate.verdict in _KEEPS:
                 return True
             if not certificate.draws:
                 return False
@@ -370,7 +368,7 @@ def _boxes(case: Case, draws: Draws) -> Boxes:
 
 
 def _rank(certificate: Certificate) -> tuple[bool, float]:
-    return certificate.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS), certificate.share.low
+    return certificate.verdict in _KEEPS, certificate.share.low
 
 
 # Certificates
@@ -400,23 +398,20 @@ def _certified(
     """
     asks_law, failures = unbroken >= FEWEST_UNBROKEN, failures_of(case.settings.confidence, attempt)
     found = Certificate(Count(), Count() if asks_law else None, failures, target)
-    draws, batch = list[Draws](), 0
+    draws, batch, stream = list[Draws](), 0, f"rule/{attempt}"
     while (sizes := _sizes(found, most)) != (0, 0):
-        stream = f"rule/{attempt}"
         donors = case.draw(f"{stream}/facts", batch, sizes[0], facts)
         law = donors[:, :0]
         if sizes[1]:
             law = case.draw_unbroken(f"{stream}/law", batch, sizes[1], facts, unbroken)
-        stays = case.ask(np.hstack([donors, law])).decisions
+        stays, n = case.ask(np.hstack([donors, law])).decisions, donors.shape[1]
         most -= stays.size
-        n = donors.shape[1]
         drawn, of_law = stays[:n], stays[n:]
         draws.append(Draws(case.neighborhood.cells(donors), drawn, np.ones(n)))
-        if found.law is not None and len(of_law):
-            cells = case.neighborhood.cells(law)
-            draws.append(Draws(cells, of_law, np.ones(len(of_law)), are_of_law=True))
+        if len(of_law):
+            draws.append(Draws(case.neighborhood.cells(law), of_law, np.ones(len(of_law)), are_of_law=True))
         more = found.law if found.law is None else found.law.added(of_law)
-        found, batch = Certificate(found.drawn.added(drawn), more, failures, target), batch + 1
+        found, batch = replace(found, drawn=found.drawn.added(drawn), law=more), batch + 1
     return replace(found, draws=tuple(draws))
 
 
@@ -425,25 +420,20 @@ def _may_hold(found: Certificate, most: int) -> bool:
     if found.target is None or most <= 0:
         return False
     low, high = found.limits()
-    reachable = found.limits(most / len(found.counts), _LUCK)[0]
-    return low < found.target <= min(high, reachable)
+    return low < found.target <= min(high, found.limits(most / len(found.counts), _LUCK)[0])
 
 
 def _sizes(found: Certificate, most: int) -> tuple[int, int]:
     """Return how many neighbors of each stream to ask about next; none if it is decided, or out of reach."""
-    streams = [found.drawn, *([] if found.law is None else [found.law])]
-    if found.drawn.n and found.target is None:
-        return 0, 0
     if found.drawn.n and not _may_hold(found, most):
         return 0, 0
-    wanted = []
-    for stream in streams:
+    first, wanted = _MEASURED if found.target is None else _FIRST, []
+    for stream in found.counts:
         is_open = found.target is None or stream.limits(found.failures)[0] < found.target
-        first = _MEASURED if found.target is None else _FIRST
         wanted.append(min(_LARGEST, max(first, stream.n // 2)) if is_open else 0)
     if sum(wanted) > most:
         wanted = [size * max(most, 0) // sum(wanted) for size in wanted]
-    return wanted[0], wanted[1] if len(wanted) > 1 else 0
+    return wanted[0], sum(wanted[1:])
 
 
 # Neighbors
