@@ -204,9 +204,17 @@ def solve_with_scip(problem: Problem, limits: Limits = UNLIMITED) -> Solution:
     scip = import_backend("pyscipopt", extra="scip")
     model = scip.Model()
     model.hideOutput()
-    _set_parameters(scip, model, limits)
-    terms, values = _add_terms(scip, model, program)
-    _set_objective(scip, model, program, terms, values)
+    model.setParam("numerics/feastol", _SCIP_FEASIBILITY)
+    model.setParam("limits/gap", 0.0)
+    model.setParam("limits/absgap", BOUND_TOLERANCE)  # below its tolerance SCIP may branch forever
+    # The perspective gives such tight bounds that long root rounds and restarts cost more than nodes.
+    model.setSeparating(scip.SCIP_PARAMSETTING.FAST)
+    model.setParam("presolving/maxrestarts", 0)
+    if limits.time_limit is not None:
+        model.setParam("limits/time", float(limits.time_limit))
+    if limits.node_limit is not None:
+        model.setParam("limits/totalnodes", int(limits.node_limit))
+    terms = _build_scip(scip, model, program)
     model.optimize()
     best = model.getBestSol() if model.getNSols() else None
     return report(
@@ -218,21 +226,8 @@ def solve_with_scip(problem: Problem, limits: Limits = UNLIMITED) -> Solution:
     )
 
 
-def _set_parameters(scip: Any, model: Any, limits: Limits) -> None:
-    model.setParam("numerics/feastol", _SCIP_FEASIBILITY)
-    model.setParam("limits/gap", 0.0)
-    model.setParam("limits/absgap", BOUND_TOLERANCE)  # below its tolerance SCIP may branch forever
-    # The perspective gives such tight bounds that long root rounds and restarts cost more than nodes.
-    model.setSeparating(scip.SCIP_PARAMSETTING.FAST)
-    model.setParam("presolving/maxrestarts", 0)
-    if limits.time_limit is not None:
-        model.setParam("limits/time", float(limits.time_limit))
-    if limits.node_limit is not None:
-        model.setParam("limits/totalnodes", int(limits.node_limit))
-
-
-def _add_terms(scip: Any, model: Any, program: Program) -> tuple[list[Any], list[Any]]:
-    """Add the variables z (whether a literal is a term) and u (its contribution), the anchor and the limit k."""
+def _build_scip(scip: Any, model: Any, program: Program) -> list[Any]:
+    """Add variables, constraints and objective; return the binary variables of the literals."""
     box = program.box
     terms = [model.addVar(vtype="B") for _ in range(program.n_literals)]
     values = [model.addVar(lb=-box, ub=box) for _ in range(program.n_literals)]
@@ -245,10 +240,6 @@ def _add_terms(scip: Any, model: Any, program: Program) -> tuple[list[Any], list
     model.addCons(intercept >= -box * intercept_term)
     model.addCons(intercept + scip.quicksum(values) == program.prediction)
     model.addCons(intercept_term + scip.quicksum(terms) <= program.k)
-    return terms, values
-
-
-def _set_objective(scip: Any, model: Any, program: Program, terms: list[Any], values: list[Any]) -> None:
     diagonal, rest = program.split()
     curved = model.addVar(lb=0.0)  # SCIP needs a linear objective, so the squares go into constraints
     pairs = zip(*np.nonzero(np.tril(rest)), strict=True)
@@ -263,6 +254,7 @@ def _set_objective(scip: Any, model: Any, program: Program, terms: list[Any], va
             model.addCons(value * value <= square * term)
             objective += float(weight) * square
     model.setObjective(objective)
+    return terms
 
 
 def solve_with_gurobi(problem: Problem, limits: Limits = UNLIMITED) -> Solution:

@@ -419,7 +419,10 @@ class _Incumbent:
 
 
 def _search(problem: Problem, limits: Limits, best: _Incumbent) -> tuple[int, bool]:
-    """Improve the incumbent; return the number of nodes and whether a limit stopped the search."""
+    """Improve the incumbent; return the number of nodes and whether a limit stopped the search.
+
+    The node of smallest bound is expanded until no node can gain.
+    """
     deadline = np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
     max_nodes = np.inf if limits.node_limit is None else limits.node_limit
     attempts = [(False, _NODES_BEFORE_RESTART), (True, max_nodes)]  # whether the first guess uses swaps; nodes
@@ -429,30 +432,22 @@ def _search(problem: Problem, limits: Limits, best: _Incumbent) -> tuple[int, bo
     n_nodes, proven, stopped, open_nodes = 0, 0.0, False, Queue()
     for swap, until in attempts:
         roots = _roots(centered, guesses, best, swap=swap)
-        open_nodes = [(proven, order, root) for order, root in enumerate(roots)]
-        n_nodes += _branch(centered, open_nodes, best, until - n_nodes, deadline)
-        stopped = bool(open_nodes) and open_nodes[0][0] < best.cutoff
+        open_nodes, order = [(proven, order, root) for order, root in enumerate(roots)], len(roots)
+        while stopped := bool(open_nodes) and open_nodes[0][0] < best.cutoff:
+            if n_nodes >= until or time.perf_counter() > deadline:
+                break
+            best.check()
+            bound, _, node = heapq.heappop(open_nodes)
+            n_nodes += 1
+            for child_bound, child in _expand(centered, node, best):
+                order += 1
+                heapq.heappush(open_nodes, (max(bound, child_bound), order, child))
         if not stopped or time.perf_counter() > deadline:
             break
         proven = open_nodes[0][0]  # bounds every open node; closed nodes are above the cutoff
     if open_nodes:
         best.close(open_nodes[0][0])
     return n_nodes, stopped
-
-
-def _branch(centered: Centered, open_nodes: Queue, best: _Incumbent, max_nodes: float, deadline: float) -> int:
-    """Expand the node of smallest bound until no node can gain or a limit is reached; return the node count."""
-    n_nodes, order = 0, len(open_nodes)
-    while (
-        open_nodes and open_nodes[0][0] < best.cutoff and n_nodes < max_nodes and time.perf_counter() <= deadline
-    ):
-        best.check()
-        bound, _, node = heapq.heappop(open_nodes)
-        n_nodes += 1
-        for child_bound, child in _expand(centered, node, best):
-            order += 1
-            heapq.heappush(open_nodes, (max(bound, child_bound), order, child))
-    return n_nodes
 
 
 def _roots(centered: Centered, guesses: list[tuple[int, ...]], best: _Incumbent, *, swap: bool) -> list[Node]:

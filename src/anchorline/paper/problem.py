@@ -277,25 +277,20 @@ class Problem:
 
     def fit_variant(self, support: np.ndarray, variant: "Variant") -> tuple[np.ndarray, float] | None:
         """`fit` within one variant; None if the support is too large for the variant or nothing is feasible."""
-        fitted = self._fit_all(support, variant) if len(support) <= variant.size else None
-        if fitted is None:
+        contributions = self._fit_all(support, variant) if len(support) <= variant.size else None
+        if contributions is None:
             return None
-        small = (np.abs(fitted) <= _NEGLIGIBLE * self.unit) & (fitted != 0)
-        if small.any():
-            refitted = self.fit_variant(support[~small], variant)
+        small = np.flatnonzero((np.abs(contributions) <= _NEGLIGIBLE * self.unit) & (contributions != 0))
+        if len(small):
+            refitted = self.fit_variant(np.setdiff1d(support, small), variant)
             if refitted is not None:
                 return refitted
-        contributions = np.zeros(self.n_literals)
-        contributions[support] = fitted
         return (contributions, 0.0) if variant.low == variant.high else self._anchored(contributions)
 
     def smallest_objective(self, support: np.ndarray, variant: "Variant") -> float:
         """Objective of the literals of a support with negligible terms kept; inf if nothing is feasible."""
-        fitted, contributions = self._fit_all(support, variant), np.zeros(self.n_literals)
-        if fitted is None:
-            return np.inf
-        contributions[support] = fitted
-        return self.objective(contributions)
+        contributions = self._fit_all(support, variant)
+        return np.inf if contributions is None else self.objective(contributions)
 
     def _anchored(self, contributions: np.ndarray) -> tuple[np.ndarray, float]:
         """Add the intercept; leave it out if it is negligible. Rounding does not move it out of the box."""
@@ -307,10 +302,15 @@ class Problem:
         return contributions, intercept
 
     def _fit_all(self, support: np.ndarray, variant: "Variant") -> np.ndarray | None:
+        """Contributions (d,) of a sorted support, however small; None if nothing is feasible."""
         unit, gram = self.unit, self.evidence.second_moments[np.ix_(support, support)]
         cross, box = self.evidence.cross_moments[support] / unit, None if self.box is None else self.box / unit
         fitted = fit_support(gram, cross, variant.low / unit, variant.high / unit, box)
-        return None if fitted is None else fitted * unit
+        if fitted is None:
+            return None
+        contributions = np.zeros(self.n_literals)
+        contributions[support] = fitted * unit
+        return contributions
 
 
 @dataclass(frozen=True, slots=True)
