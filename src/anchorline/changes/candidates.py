@@ -480,15 +480,17 @@ class Candidates:
         if self.price is None:
             weighted = np.append(self.weights[self.owner] * self.distances, 0.0)  # the last one is that of -1
             return np.asarray(weighted[chosen].sum(axis=1))
-        return np.array([self._priced(self.price, row[row >= 0].tolist()) for row in chosen], dtype=np.float64)
-
-    def _priced(self, price: Price, chosen: list[int]) -> float:
-        pairs = zip(self.owner[chosen].tolist(), self.rows[chosen].tolist(), strict=True)
-        moves = {self.case.choices[a].name: (self.case.before(a), self.case.after(a, row)) for a, row in pairs}
-        cost = float(price(moves))
-        if not np.isfinite(cost):
-            raise ParameterError(f"cost returned {cost!r} for {moves!r:.200}, but it must return a finite number.")
-        return cost
+        costs = []
+        for owners, rows in zip(*self.places(chosen), strict=True):
+            pairs = zip(owners[owners >= 0].tolist(), rows[owners >= 0].tolist(), strict=True)
+            moves = {self.case.choices[a].name: (self.case.before(a), self.case.after(a, row)) for a, row in pairs}
+            cost = float(self.price(moves))
+            if not np.isfinite(cost):
+                raise ParameterError(
+                    f"cost returned {cost!r} for {moves!r:.200}, but it must return a finite number."
+                )
+            costs.append(cost)
+        return np.array(costs, dtype=np.float64)
 
     def attributes_of(self, change: Iterable[int]) -> frozenset[int]:
         """Return the attributes that a change is about."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from anchorline._version import __version__
 from anchorline.changes.candidates import Candidates, Change, changeable, padded
 from anchorline.changes.leaves import MIN_QUERIES, leaves_of, search_leaves
 from anchorline.changes.questions import ChangeQuestions, goal_of
@@ -22,6 +21,7 @@ from anchorline.model.outputs import plain_label
 from anchorline.model.predictor import Predictor
 from anchorline.model.trees import Reading
 from anchorline.result.explanation import Share
+from anchorline.search.assemble import VERSIONS
 from anchorline.settings import plain_number
 from anchorline.spaces.base import Neighborhood, Space
 
@@ -85,7 +85,7 @@ def find_changes(
             "fingerprint": space.fingerprint,
             "noun": space.noun,
         },
-        versions={"anchorline": __version__, "numpy": np.__version__},
+        versions=VERSIONS,
     )
 
 
@@ -165,7 +165,7 @@ def measured(
     for combinations, _ in plans:
         rows = combinations[np.sort(np.unique(cell[combinations], axis=0, return_index=True)[1])]
         if rows.shape[1] == 1:
-            rows = rows[[questions.known(row) is None for row in rows]]
+            rows = rows[[questions.key(row) not in questions.alone for row in rows]]
         left -= len(rows)
         fits.append(left >= 0)
         asked.append(rows if left >= 0 else rows[:0])

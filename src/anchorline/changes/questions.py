@@ -135,7 +135,7 @@ class ChangeQuestions:
 
     ``limit`` is the most queries; ``check`` is called before every call of the model, and may raise. ``replies``
     are, by the cells of the candidates, those to every single fact that was tried, and to every change of several
-    facts that turns: a `Reply`, and which of its changes it is.
+    facts that turns: a `Reply`, and which of its changes it is. ``alone`` are the facts that were tried alone.
     """
 
     candidates: Candidates
@@ -145,6 +145,7 @@ class ChangeQuestions:
     rows_per_call: int
     check: Callable[[], object]
     replies: dict[Change, tuple[Reply, int]] = field(default_factory=dict)
+    alone: set[Change] = field(default_factory=set)
 
     @property
     def left(self) -> int:
@@ -177,8 +178,10 @@ class ChangeQuestions:
             parts.append(reply._replace(reached=reply.reached & case.is_valid(*which)))
         reply = parts[0].joined(*parts[1:]) if parts else Reply(none > 0, none, none, none.astype(object))
         remembered = chosen[:, 0] >= 0 if chosen.shape[1] == 1 else reply.reached
-        for i in np.flatnonzero(remembered).tolist():
-            self.replies[self.key(chosen[i][chosen[i] >= 0])] = reply, i
+        keys = {self.key(chosen[i][chosen[i] >= 0]): (reply, i) for i in np.flatnonzero(remembered).tolist()}
+        self.replies.update(keys)
+        if chosen.shape[1] == 1:
+            self.alone.update(keys)
         return reply
 
     def known(self, change: Change | np.ndarray) -> Reply | None:

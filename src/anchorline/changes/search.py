@@ -47,8 +47,8 @@ def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -
     candidates, ranking = questions.candidates, Ranking(questions, n)
     owner, n_cells = candidates.owner, sum(map(len, _sides(candidates)))
     tried, reply, at_row = _try_singles(questions, n, max_values)
-    found = _turning_singles(questions, tried, tried[reply.reached], n)
-    levels = [Level(1, len(questions.replies), len(questions.replies), n_cells)]
+    found = _turning_singles(questions, tried[reply.reached], n)
+    levels = [Level(1, len(questions.alone), len(questions.alone), n_cells)]
     alone = np.append(owner[tried[reply.reached]], owner[[each[0] for each in found]])
     never = ~np.isin(owner[tried], alone)
     base = before = _Tried(tried[never, None], reply.margins[never], is_complete=True)
@@ -183,9 +183,7 @@ def _representatives(candidates: Candidates, most: int) -> np.ndarray:
     return np.asarray(np.concatenate(chosen)[order])
 
 
-def _turning_singles(
-    questions: ChangeQuestions, tried_alone: np.ndarray, turning: np.ndarray, n: int
-) -> list[Change]:
+def _turning_singles(questions: ChangeQuestions, turning: np.ndarray, n: int) -> list[Change]:
     """Return the candidates that turn alone: of every attribute and side the nearest, of categories all.
 
     Values between the nearest that turns and the next nearer one that was tried are tried, too, until none is left
@@ -196,17 +194,16 @@ def _turning_singles(
     if candidates.case.is_realistic:
         return [(candidate,) for candidate in turning.tolist()]
     is_ordered = candidates.sides[turning] != 0
-    best: dict[Place, int] = {}
-    ordered = turning[is_ordered]
+    ordered, others, best = turning[is_ordered], turning[~is_ordered], dict[Place, int]()
     for candidate in ordered[np.argsort(candidates.distances[ordered], kind="stable")].tolist():
         best.setdefault((int(candidates.owner[candidate]), int(candidates.sides[candidate])), candidate)
-    seen, others = set(candidates.cell[tried_alone].tolist()), turning[~is_ordered]
-    while len(gaps := _gaps(questions, best, others, seen, n)):
-        tried = {place: candidates.spread(gap, FEW if len(gap) > 2 * FEW else len(gap)) for place, gap in gaps}
+    while gaps := _gaps(questions, best, others, n):
+        tried = {
+            place: candidates.spread(gap, FEW if len(gap) > 2 * FEW else len(gap)) for place, gap in gaps.items()
+        }
         asked = np.concatenate(list(tried.values()))[: max(0, questions.left)]
         if not len(asked):
             break
-        seen.update(candidates.cell[asked].tolist())
         turned = set(asked[questions.ask(asked[:, None]).reached].tolist())
         for place, own in tried.items():
             best[place] = next((each for each in own.tolist() if each in turned), best[place])
@@ -214,25 +211,25 @@ def _turning_singles(
 
 
 def _gaps(
-    questions: ChangeQuestions, best: dict[Place, int], others: np.ndarray, seen: set[int], n: int
-) -> list[tuple[Place, np.ndarray]]:
-    """Return the values right before the nearest one that turns that were not tried, where they may matter."""
-    candidates = questions.candidates
-    gaps = [(place, _gap(candidates, candidate, seen)) for place, candidate in best.items()]
-    gaps = [(place, gap) for place, gap in gaps if len(gap)]
+    questions: ChangeQuestions, best: dict[Place, int], others: np.ndarray, n: int
+) -> dict[Place, np.ndarray]:
+    """Return the values right before the nearest one that turns that were not tried, where they may matter.
+
+    They can be distinguished, and are sorted, nearest first.
+    """
+    candidates, gaps = questions.candidates, dict[Place, np.ndarray]()
+    for place, candidate in best.items():
+        nearer, _ = candidates.split(candidate)
+        known = np.flatnonzero([(cell,) in questions.alone for cell in candidates.cell[nearer].tolist()])
+        gap = candidates.distinct(nearer[int(known[-1]) + 1 :] if len(known) else nearer)
+        if len(gap):
+            gaps[place] = gap
     if candidates.price is not None or not gaps:
         return gaps
     rest = np.unique(candidates.owner[others], return_index=True)[1]  # one per attribute; all have one distance
     costs = np.sort(candidates.cost(np.append(list(best.values()), others[rest]).astype(np.intp)[:, None]))
     limit = costs[n - 1] if len(costs) >= n else np.inf
-    return [(place, gap) for place, gap in gaps if candidates.cost(gap[:1, None])[0] < limit]
-
-
-def _gap(candidates: Candidates, candidate: int, seen: set[int]) -> np.ndarray:
-    """Return the distinguishable candidates that were skipped right before this one, nearest first."""
-    nearer, _ = candidates.split(candidate)
-    known = np.flatnonzero([cell in seen for cell in candidates.cell[nearer].tolist()])
-    return candidates.distinct(nearer[int(known[-1]) + 1 :] if len(known) else nearer)
+    return {place: gap for place, gap in gaps.items() if candidates.cost(gap[:1, None])[0] < limit}
 
 
 # Several facts
