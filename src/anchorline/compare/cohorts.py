@@ -19,7 +19,6 @@ from anchorline.guarantees.limits import mean_width
 from anchorline.result.comparison import Amount, AttributeDrift, Drift
 from anchorline.result.explanation import Output
 from anchorline.search.assemble import VERSIONS
-from anchorline.search.case import Case
 from anchorline.spaces.table import TableRows
 
 Check = Callable[[], object] | None
@@ -31,15 +30,13 @@ def compare_cohorts(
     explainer: Explainer, before: Any, after: Any, settings: CompareSettings, check: Check = None
 ) -> Drift:
     """Compare the effects of attributes on n rows of each of two frames; values are drawn from the first."""
-    monitor = Monitor(
-        explainer,
-        before,
-        n=settings.n,
-        confidence=settings.confidence,
-        sigma=settings.sigma,
-        seed=settings.seed,
-        check=check,
-    )
+    own: dict[str, Any] = {
+        "n": settings.n,
+        "sigma": settings.sigma,
+        "seed": settings.seed,
+        "confidence": settings.confidence,
+    }
+    monitor = Monitor(explainer, before, **own, check=check)
     rows = read_rows(monitor.explainer.space, after)
     chosen = shuffled(rows, settings.n, settings.seed, "after")
     monitor.add(rows, chosen)
@@ -113,8 +110,17 @@ class Monitor:
             if self.check is not None:
                 self.check()
             case = self.explainer.case(rows.at(number), self._settings)
-            figures.append(_figures_of(case, place))
-            self._output = case.predictor.output
+            predictor = case.predictor
+            predictor.open(case.neighborhood.original)
+            if predictor.is_label:
+                raise ParameterError(
+                    "The model answers labels, which have no average. Pass what answers scores, such as "
+                    "predict_proba."
+                )
+            donors = case.draw("compare/cohort", place, _N_COPIES)
+            effects = halves(donors, case.ask(donors).drops).mean(axis=0)
+            figures.append([predictor.prediction, *effects])
+            self._output = predictor.output
         return np.array(figures)
 
     @property
@@ -176,17 +182,6 @@ class _Sums:
     def width(self, failure: float, tuned_for: int) -> np.ndarray:
         """Return by how much the means may be off; see `mean_width`."""
         return mean_width(np.sqrt(self._scatter / (self.n - 1)), self.n, failure, tuned_for)
-
-
-def _figures_of(case: Case, place: int) -> np.ndarray:
-    case.predictor.open(case.neighborhood.original)
-    if case.predictor.is_label:
-        raise ParameterError(
-            "The model answers labels, which have no average. Pass what answers scores, such as predict_proba."
-        )
-    donors = case.draw("compare/cohort", place, _N_COPIES)
-    effects = halves(donors, case.ask(donors).drops).mean(axis=0)
-    return np.array([case.predictor.prediction, *effects])
 
 
 def _of_one_class(explainer: Explainer) -> Explainer:

@@ -102,19 +102,14 @@ def compare_models(
     check: Check = None,
 ) -> Comparison:
     """Compare two models on rows of a frame; ``choices`` are keywords of `Explainer` for both."""
-    first, second = _alike(old, new, table, choices)
-    return _Comparing(first, second, read_rows(first.space, frame), settings, check).run()
-
-
-def _alike(old: Any, new: Any, table: Table, choices: Mapping[str, Any]) -> tuple[Explainer, Explainer]:
-    """Return explainers of both models on one space, in which only what both ignore never changes."""
     known = [labels for labels in (classes_of(model) for model in (old, new)) if labels is not None]
     if len(known) == 1 and choices.get("task") is None:  # an estimator and a function, of the same columns
         choices = {"classes": known[0]} | {name: value for name, value in choices.items() if value is not None}
     first, second = (Explainer(model, table, **choices) for model in (old, new))
     ignored = {*first.columns.ignored} & {*second.columns.ignored}
-    space = table.holding(ignored) if ignored else table
-    return first.over(space), second.over(space)
+    space = table.holding(ignored) if ignored else table  # in which only what both ignore never changes
+    first, second = first.over(space), second.over(space)
+    return _Comparing(first, second, read_rows(first.space, frame), settings, check).run()
 
 
 def read_rows(table: Space, frame: Any) -> TableRows:

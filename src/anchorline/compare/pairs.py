@@ -21,7 +21,7 @@ from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.guarantees.limits import Squares, lower_limit
 from anchorline.guarantees.measuring import EXPLAINED_R2, SAME_WITHIN, STAYS
-from anchorline.model.predictor import Predictor, Scores, batches
+from anchorline.model.predictor import Scores, batches
 from anchorline.result.comparison import BrokenRule
 from anchorline.result.explanation import Explanation, Share, Verdict
 from anchorline.result.rule import RuleVerdict
@@ -54,22 +54,19 @@ class Answers:
         values = np.concatenate([each.values for each in scores])
         named = [each.named for each in scores if each.named is not None]
         every = Scores(values, np.concatenate(named) if named else None)
-        return cls._read(predictor.open_with(every.part(slice(0, 1))), every)
-
-    @classmethod
-    def _read(cls, predictor: Predictor, scores: Scores) -> "Answers":
-        kind, classes = predictor.output.kind, predictor.target.classes
+        predictor = predictor.open_with(every.part(slice(0, 1)))
+        kind, classes, threshold = predictor.output.kind, predictor.target.classes, predictor.output.threshold
         if kind == "label":
-            return cls(None, scores.values)
-        outputs = predictor.read(scores).outputs
+            return cls(None, values)
+        outputs = predictor.read(every).outputs
         if kind == "number":
             return cls(outputs, None)
         if kind == "threshold":
-            assert predictor.output.threshold is not None
-            return cls(outputs, outputs >= predictor.output.threshold)
-        assert scores.named is not None
-        labels = np.array(classes if classes is not None else range(scores.values.shape[1]), dtype=object)
-        return cls(outputs, labels[scores.named])
+            assert threshold is not None
+            return cls(outputs, outputs >= threshold)
+        assert every.named is not None
+        labels = np.array(classes if classes is not None else range(values.shape[1]), dtype=object)
+        return cls(outputs, labels[every.named])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +109,11 @@ def pair(
 def _seen_alike(new: Explainer, case: Case, row: TableNeighborhood, settings: Settings) -> Case:
     """Return the case of the new model that looks at the output that the old model's case looks at."""
     seen, predictor = case.predictor, new
-    if seen.output.kind == "class" and seen.column is not None:
-        predictor = new.explaining(_column_in(seen, new))
+    if seen.output.kind == "class" and (column := seen.column) is not None:
+        classes, others = seen.target.classes, new.target.classes  # the same, maybe in another order
+        if classes is not None and others is not None:
+            column = [*map(label_text, others)].index(label_text(classes[column]))
+        predictor = new.explaining(column)
     other = predictor.case(row, settings)
     other.predictor.questions.limit = math.inf
     if seen.is_label:
@@ -121,15 +121,6 @@ def _seen_alike(new: Explainer, case: Case, row: TableNeighborhood, settings: Se
     else:
         other.predictor.open(row.original)
     return other
-
-
-def _column_in(seen: Predictor, new: Explainer) -> int:
-    """Return the number of the explained class among those of the new model, which has the same classes."""
-    column, classes, others = seen.column, seen.target.classes, new.target.classes
-    assert column is not None
-    if classes is None or others is None:
-        return column
-    return [*map(label_text, others)].index(label_text(classes[column]))
 
 
 def label_text(label: Any) -> str:
@@ -202,19 +193,14 @@ def broken_rule(
         return None
     shown = int(np.flatnonzero(~stays)[0])
     inputs = case.neighborhood.realize(donors[:, shown : shown + 1])
+    read = row.table.rows(to_narwhals(inputs, ParameterError))
+    assert read is not None
     return BrokenRule(
         row=number,
         facts=rule.facts,
         old_decision=None if rule.output.decision is None else str(rule.output.decision),
         old=rule.holds,
         new=Share(kept / n, low, high, n),
-        example=tuple(_plain_values(inputs, row)),
+        example=tuple(read.at(0).instance),
         output=float(case.predictor.prediction - answers.drops[shown]),
     )
-
-
-def _plain_values(inputs: Any, row: TableNeighborhood) -> list[Any]:
-    """Return a copy, which is a model input of one row, as plain values."""
-    read = row.table.rows(to_narwhals(inputs, ParameterError))
-    assert read is not None
-    return read.at(0).instance
