@@ -1,33 +1,38 @@
-"""Build the wheel, install it in a fresh environment in another folder, and run the tests on it there.
+"""Build sdist and wheel, install the wheel in a fresh environment elsewhere, and run the tests on it there.
 
     python3 .ci/wheel.py [pytest options]
 
-The folder receives the tests and the files that they read, but not ``src``: anchorline is imported from the wheel,
-which stays in ``dist``.
+The wheel is built from the sdist, so that the sdist is complete; both stay in ``dist``, and neither may contain
+tests, pictures of the documentation or recorded results. The other folder receives the tests and the files that they
+read, but not ``src``: anchorline is imported from the wheel.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["tests", "docs", "examples", "benchmarks"]
-FILES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml"]
+FILES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE", "pyproject.toml"]
 EXTRAS = "test,docs"  # the contract tests build the documentation site
+IN_WHEEL = re.compile(r"anchorline(-[^/]+\.dist-info)?/")
+IN_SDIST = re.compile(
+    r"[^/]+/(src/anchorline/.*|PKG-INFO|pyproject\.toml|\.gitignore|[A-Z]+(\.(md|cff))?)$"  # such as README.md
+)
 
 
 def main() -> int:
     """Build, install, test, and return the exit code of pytest."""
-    shutil.rmtree(ROOT / "dist", ignore_errors=True)
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", "."]
-    subprocess.run(build, cwd=ROOT, check=True)
-    (wheel,) = (ROOT / "dist").glob("*.whl")
     with tempfile.TemporaryDirectory(prefix="anchorline-wheel-") as made:
         folder = Path(made)
+        wheel = build(folder / "build")
         for name in FOLDERS:
             shutil.copytree(ROOT / name, folder / name)
         for name in FILES:
@@ -41,6 +46,23 @@ def main() -> int:
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = [python, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider"]
         return subprocess.run([*command, *sys.argv[1:]], cwd=folder, env=environment, check=False).returncode
+
+
+def build(environment: Path) -> Path:
+    """Build both into ``dist``, check what they contain, and return the wheel."""
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "build"], check=True)
+    subprocess.run([python, "-m", "build", "--outdir", "dist"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    (wheel,), (sdist,) = (ROOT / "dist").glob("*.whl"), (ROOT / "dist").glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        strangers = [name for name in archive.namelist() if not IN_WHEEL.match(name)]
+    with tarfile.open(sdist) as archive:
+        strangers += [each.name for each in archive if each.isfile() and not IN_SDIST.match(each.name)]
+    if strangers:
+        sys.exit(f"These files should not be in a release: {', '.join(strangers)}")
+    return wheel
 
 
 if __name__ == "__main__":
