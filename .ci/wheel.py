@@ -3,8 +3,8 @@
     python3 .ci/wheel.py [pytest options]
 
 The wheel is built from the sdist, so that the sdist is complete; both stay in ``dist``, and neither may contain
-tests, pictures of the documentation or recorded results. The other folder receives the tests and the files that they
-read, but not ``src``: anchorline is imported from the wheel.
+tests, pictures of the documentation or recorded results. The other folder receives the tests and the files that
+they read, but not ``src``: anchorline is imported from the wheel.
 """
 
 import os
@@ -20,7 +20,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["tests", "docs", "examples", "benchmarks"]
-FILES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE", "pyproject.toml"]
+FILES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "CITATION.cff",
+    "LICENSE",
+    "pyproject.toml",
+]
 EXTRAS = "test,docs"  # the contract tests build the documentation site
 IN_WHEEL = re.compile(r"anchorline(-[^/]+\.dist-info)?/")
 IN_SDIST = re.compile(
