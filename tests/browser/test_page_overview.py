@@ -42,6 +42,8 @@ def test_the_whole_model_is_summarized_filtered_and_downloaded(opened, cohort):
     assert waiting.value.suggested_filename == "explanations.csv"
     results = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
     assert not [each["id"] for each in results.response["violations"] if each["impact"] in ("serious", "critical")]
+    page.locator("#overview .shares .picks summary").first.click()
+    assert page.locator("#overview .shares .picks[open] .pick").count() > 0
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.fill("#search", "income > 1000")

@@ -74,6 +74,12 @@ def test_facts_and_verdicts_are_those_of_the_library(answer, many):
     assert {each["code"]: each["count"] for each in summary["verdicts"]} == dict(expected.verdicts)
     listed = [(each["name"], each["n_rows"], each["adds"], each["typical_size"]) for each in summary["attributes"]]
     assert listed == [(each.name, each.n_rows, each.adds, each.typical_size) for each in expected.attributes]
+    for each in summary["verdicts"]:
+        rows = [row for row, e in enumerate(explained) if e.verdict.value == each["code"]]
+        assert each["cases"] == chosen[rows].tolist()
+    for each in summary["attributes"]:
+        rows = [row for row, e in enumerate(explained) if each["name"] in {fact.attribute for fact in e.facts}]
+        assert each["cases"] == chosen[rows].tolist()
     least = [(each["position"], each["code"], each["low"]) for each in summary["least_explained"]]
     assert {*least} == {(chosen[row], code, low) for row, code, low in expected.least_explained}
 

@@ -246,13 +246,20 @@ def summary_view(explained: Explained) -> dict[str, Any]:
             "adds": each.adds,
             "typical_size": each.typical_size,
             "texts": [{"text": text, "count": n} for text, n in each.facts[:_MAX_TEXTS]],
+            "cases": [row for row, e in explained if any(fact.attribute == each.name for fact in e.facts)],
         }
         for each in summary.attributes[:_MAX_ATTRIBUTES]
     ]
     return {
         "output": outputs.pop() if len(outputs) == 1 else None,
         "verdicts": [
-            {"code": code, "text": _VERDICTS[code], "count": count} for code, count in summary.verdicts.items()
+            {
+                "code": code,
+                "text": _VERDICTS[code],
+                "count": count,
+                "cases": [row for row, e in explained if e.verdict.value == code],
+            }
+            for code, count in summary.verdicts.items()
         ],
         "attributes": attributes,
         "n_more": max(0, len(summary.attributes) - _MAX_ATTRIBUTES),

@@ -1,7 +1,7 @@
 // The whole model: how an attribute acts, what groups of cases get, another threshold, and rules that cover many cases.
 
 import { fill, h, isolate, pause, percent, postJson, s, shortNumber } from "./base.js";
-import { bar, card, number, table, toneOf } from "./cases.js";
+import { bar, card, number, plural, table, toneOf } from "./cases.js";
 
 const HEIGHT = 220;
 const EDGE = { left: 52, right: 12, top: 12, bottom: 26 };
@@ -43,6 +43,7 @@ export class Whole {
     this.stop();
     this.body = { search, ...(output === null ? {} : { output }) };
     const { columns, classes, target } = this.about;
+    const ofClass = classes?.length > 2 ? this.classChoice() : null;
     const part = (id) => h("div", { id, "aria-live": "polite" });
     const parts = [
       card("How does an attribute act?", h("p", { class: "note" }, "Rows of the table get one value after another. The line is their average, the band the middle 80%."), selectOf("acting-of", "Attribute", columns, (name) => this.show("acting", { attribute: name }, (answer) => this.acting(answer))), part("acting")),
@@ -50,7 +51,16 @@ export class Whole {
       classes?.length === 2 && target ? card("What would another threshold do?", h("p", { class: "actions" }, h("button", { type: "button", id: "thresholds-find", onclick: () => this.show("thresholds", {}, (answer) => this.thresholds(answer)) }, "Compare thresholds")), part("thresholds")) : null,
       card("Which rules cover most cases?", h("p", { class: "note" }, `The fewest rules of up to ${RULE_CASES} of these cases.`), h("p", { class: "actions" }, h("button", { type: "button", id: "rules-find", onclick: () => this.rules() }, "Find rules")), part("rules")),
     ];
-    fill(this.node, parts);
+    fill(this.node, ofClass, parts);
+  }
+
+  // Of more than two classes, all cards are about one; answers about another one begin again.
+  classChoice() {
+    const { search, output = null } = this.body;
+    const chosen = output ?? this.about.classes[0];
+    this.body = { search, output: chosen };
+    const options = this.about.classes.map((label) => h("option", { value: label, selected: label === chosen }, label));
+    return card("One class", h("p", { class: "inline" }, h("label", { for: "whole-class" }, "What follows is about"), h("select", { id: "whole-class", onchange: (event) => this.load(search, event.target.value) }, options)));
   }
 
   async show(id, wishes, draw) {
@@ -125,7 +135,7 @@ export class Whole {
   }
 
   covering({ lines, is_done: isDone, progress, n_explained: n }) {
-    const wait = isDone ? null : h("p", { class: "note" }, h("progress", { max: 1, value: progress, "aria-label": "Progress of the rules" }), ` ${n} rules so far`);
+    const wait = isDone ? null : h("p", { class: "note" }, h("progress", { max: 1, value: progress, "aria-label": "Progress of the rules" }), ` ${plural(n, "rule")} so far`);
     const link = (row) => h("button", { type: "button", class: "pick", onclick: () => this.open(row), "aria-label": `Open case ${row}` }, `#${row}`);
     return [wait, lines.map(({ kind, text, row }) => h("p", { class: kind === "rule" ? null : "note" }, kind === "rule" ? [h("b", null, isolate(text)), " ", link(row)] : isolate(text)))];
   }
