@@ -246,7 +246,7 @@ class _Workers:
 
         self._unfinished = set[Future[Any]]()
         for position in self._folder.glob("*.position"):
-            position.unlink()
+            position.unlink(missing_ok=True)
         own = str(self._folder), self._plan.row_timeout, os.getpid()
         try:
             self._pool = ProcessPoolExecutor(n_workers, initializer=start_worker, initargs=own, env=ONE_THREAD)

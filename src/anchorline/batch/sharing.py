@@ -3,8 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,6 @@ import numpy as np
 from anchorline.explainer import Explainer
 
 _TICK_SECONDS = 1.0  # with Polars loaded, Ctrl-C does not reach a thread that waits without a timeout
-
-
-@dataclass(eq=False)
-class _Query:
-    inputs: Any
-    n_rows: int
-    answer: Any = None
-    error: BaseException | None = None
-    is_answered: bool = False
 
 
 class SharedModel:
@@ -31,9 +21,8 @@ class SharedModel:
     """
 
     def __init__(self, ask: Callable[[Any], Any]) -> None:
-        self._ask, self._condition = ask, threading.Condition()
-        self._waiting: list[_Query] = []
-        self._n_threads = 0
+        self._ask, self._lock, self._n_threads = ask, threading.Lock(), 0
+        self._waiting = list[tuple[Any, Future[Any]]]()
 
     def enter(self, n_threads: int) -> None:
         """Register threads that will query."""
@@ -41,51 +30,42 @@ class SharedModel:
 
     def leave(self) -> None:
         """Unregister one thread, so that the waiting threads stop waiting for it."""
-        with self._condition:
+        with self._lock:
             self._n_threads -= 1
             self._answer_if_all_wait()
 
     def __call__(self, inputs: Any) -> Any:
         """Return the model's answer to these inputs, after every registered thread has sent its query."""
-        query = _Query(inputs, len(inputs))
-        with self._condition:
-            self._waiting.append(query)
+        answer = Future[Any]()
+        with self._lock:
+            self._waiting.append((inputs, answer))
             self._answer_if_all_wait()
-            while not query.is_answered:
-                self._condition.wait()
-        if query.error is not None:
-            raise query.error
-        return query.answer
+        return answer.result()
 
     def _answer_if_all_wait(self) -> None:
         if not self._waiting or len(self._waiting) < self._n_threads:
             return
         queries, self._waiting = self._waiting, []
         try:
-            self._answer(queries)
-        finally:
-            self._condition.notify_all()
-
-    def _answer(self, queries: list[_Query]) -> None:
-        try:
-            answers = np.asarray(self._ask(_concatenate([query.inputs for query in queries])))
-            ends = np.cumsum([query.n_rows for query in queries])
-            if len(answers) != ends[-1]:
-                raise ValueError(f"{len(answers)} answers to {ends[-1]} rows")
-            for query, part in zip(queries, np.split(answers, ends[:-1]), strict=True):
-                query.answer, query.is_answered = part, True
+            parts = self._parts([inputs for inputs, _ in queries])
         except BaseException:  # even if the model tries to end the process, the other threads need an answer
-            for query in queries:
-                self._answer_alone(query)
+            for inputs, answer in queries:
+                try:
+                    own = self._ask(inputs)
+                    # The model may write its next answer into the same memory.
+                    answer.set_result(own.copy() if hasattr(own, "copy") else own)
+                except BaseException as error:
+                    answer.set_exception(error)
+            return
+        for (_, answer), part in zip(queries, parts, strict=True):
+            answer.set_result(part)
 
-    def _answer_alone(self, query: _Query) -> None:
-        try:
-            answer = self._ask(query.inputs)
-            # The model may write its next answer into the same memory.
-            query.answer = answer.copy() if hasattr(answer, "copy") else answer
-        except BaseException as error:
-            query.error = error
-        query.is_answered = True
+    def _parts(self, inputs: list[Any]) -> list[np.ndarray]:
+        """Return the answers to each of the inputs, which are asked together."""
+        answers, ends = np.asarray(self._ask(_concatenate(inputs))), np.cumsum([len(each) for each in inputs])
+        if len(answers) != ends[-1]:
+            raise ValueError(f"{len(answers)} answers to {ends[-1]} rows")
+        return np.split(answers, ends[:-1])
 
 
 def share_calls(
