@@ -305,16 +305,16 @@ class Predictor:
 
     def _choices(self) -> Choices:
         """Return what makes the same explainer again; labels are found by their texts."""
-        target = self.target
-        contrast = target.contrast or {}
+        target, contrast = self.target, self.target.contrast or {}
         classes = contrast.get("classes", target.classes)
         labels = None if classes is None else tuple(plain_label(label) for label in classes)
         output: Any = target.name if target.column is None else target.column
         if target.column is not None and labels is not None:
             output = labels[target.column]
-        output = output if target.part is None else target.part
+        if contrast or target.part is not None:
+            output = tuple(contrast["contrast"]) if contrast else target.part
         return Choices(
-            output=tuple(contrast["contrast"]) if contrast else output,
+            output=output,
             output_scale=None if target.scale is None else "margin",
             task=None if contrast else target.task,
             classes=None if target.part is not None else labels,

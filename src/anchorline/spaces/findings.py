@@ -16,7 +16,7 @@ from anchorline.errors import ParameterError, listed
 from anchorline.spaces.base import Finding
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, level_of
 from anchorline.spaces.groups import Attribute, find_indicators
-from anchorline.spaces.realistic import Ranks
+from anchorline.spaces.realistic import Grades
 from anchorline.spaces.rows import Schema
 
 _MIN_ROWS = 50  # with fewer rows, patterns may be chance
@@ -36,7 +36,14 @@ def check_table(
     schema: Schema, attributes: Sequence[Attribute], *, are_realistic: bool, target: Any = None
 ) -> tuple[Finding, ...]:
     """Return what was found in the columns of these attributes; ``target`` (n,) is in the order of the user."""
-    labels = None if target is None else _in_order(np.asarray(target), schema)[:_MAX_ROWS]
+    labels = None if target is None else np.asarray(target)
+    if labels is not None:
+        if labels.shape != (schema.n_rows,):
+            raise ParameterError(
+                f"target has shape {labels.shape}; it must have one value for each of the {schema.n_rows} rows. "
+                "Type, say, table.check(target=frame['approved'])."
+            )
+        labels = labels[np.argsort(schema.positions)][:_MAX_ROWS]  # in the order of the table's rows
     if schema.n_rows < _MIN_ROWS:
         return ()
     every = {name: schema.columns[j] for a in attributes for name, j in zip(a.names, a.positions, strict=True)}
@@ -51,18 +58,6 @@ def check_table(
     if labels is not None:
         findings += _check_target(few, labels)
     return tuple(findings)
-
-
-def _in_order(target: np.ndarray, schema: Schema) -> np.ndarray:
-    """Return the target in the order of the table's rows."""
-    if target.shape != (schema.n_rows,):
-        raise ParameterError(
-            f"target has shape {target.shape}; it must have one value for each of the {schema.n_rows} rows. Type, "
-            "say, table.check(target=frame['approved'])."
-        )
-    ordered = np.empty_like(target)
-    ordered[schema.positions] = target
-    return ordered
 
 
 def _check_indicators(groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
@@ -210,7 +205,7 @@ def _dependent_pairs(columns: Mapping[str, Column]) -> Iterator[tuple[str, str, 
 
 def _centered_ranks(column: Column) -> np.ndarray:
     """Return ranks with mean 0 and norm 1; missing values have the mean rank."""
-    grades = Ranks.of_column(column).grades(column).astype(np.float64)
+    grades = Grades(column).of(column).astype(np.float64)
     grades -= grades[~column.missing].mean()
     grades[column.missing] = 0.0
     return np.asarray(grades / max(float(np.linalg.norm(grades)), 1e-300))
@@ -222,7 +217,7 @@ def _parts(column: Column) -> np.ndarray:
         pairs = zip(column.values, column.missing, strict=True)
         levels = ["\0" if gone else level_of(value, column.kind) for value, gone in pairs]
         return np.unique(levels, return_inverse=True)[1]
-    return np.unique(Ranks.of_column(column).grades(column) // 32, return_inverse=True)[1]
+    return np.unique(Grades(column).of(column) // 32, return_inverse=True)[1]
 
 
 def _cramer(first: np.ndarray, second: np.ndarray) -> float:

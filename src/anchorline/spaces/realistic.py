@@ -15,8 +15,7 @@ costs the mean of its columns. Ranks are rounded to 1,024 grades, and costs to w
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -30,82 +29,54 @@ _NEAREST = 10
 _AT_ONCE = 2**10  # neighbors whose rows are compared at once, to bound memory
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranks:
-    """The grades of a column of numbers, dates or booleans: their ranks among the sorted ``points``.
+class Grades:
+    """The values of a training column as whole numbers, by which values are compared.
 
-    ``mean`` is the mean squared difference of two rows, in grades.
+    The grade of a number or date is its middle rank in units of 1/1024, and the last one is "missing". With
+    ``by_level``, there is one grade per category, by its text; missing values are a category of their own, and
+    categories that the column lacks have the last grade. ``mean`` is the mean difference of two rows.
     """
 
-    points: np.ndarray
-    mean: float
-
-    @classmethod
-    def of_column(cls, column: Column) -> "Ranks":
-        """Return the grades that the values of a training column define."""
-        grades = cls(np.sort(column.values[~column.missing]), 0.0)
-        present = grades.grades(column)[~column.missing].astype(np.int64)
-        n, n_missing = len(present), int(column.missing.sum())
+    def __init__(self, column: Column, by_level: bool = False) -> None:
+        n, missing = len(column.values), column.missing
+        self._levels: dict[str, int] | None = None
+        if by_level:
+            counts = Counter(_texts(column))
+            self._levels = {level: i for i, level in enumerate(sorted(counts))}
+            self.mean = (n**2 - sum(count**2 for count in counts.values())) / n**2
+            return
+        self._points = np.sort(column.values[~missing])
+        present, n_missing = self.of(column)[~missing].astype(np.int64), int(missing.sum())
         # Whole numbers are exact in any order of summation, so that the mean is the same on every machine.
-        spread = 2 * (n * int((present**2).sum()) - int(present.sum()) ** 2)
-        mean = (spread + 2 * n * n_missing * GRADES**2) / (n + n_missing) ** 2
-        return cls(grades.points, mean)
+        spread = 2 * (len(present) * int((present**2).sum()) - int(present.sum()) ** 2)
+        self.mean = (spread + 2 * len(present) * n_missing * GRADES**2) / n**2
 
-    def grades(self, column: Column) -> np.ndarray:
-        """Return the grade of every value, (n,): its middle rank in units of 1/1024; the last is "missing"."""
-        if not len(self.points):
+    def of(self, column: Column) -> np.ndarray:
+        """Return the grade of every value of a column, (n,)."""
+        if self._levels is not None:
+            last = len(self._levels)
+            return np.array([self._levels.get(text, last) for text in _texts(column)], dtype=np.uint16)
+        if not len(self._points):
             return np.full(len(column.values), GRADES + 1, dtype=np.uint16)
-        below, upto = (self.points.searchsorted(column.values, side) for side in ("left", "right"))
-        grades = (below + upto) * (GRADES // 2) // len(self.points)
+        below, upto = (self._points.searchsorted(column.values, side) for side in ("left", "right"))
+        grades = (below + upto) * (GRADES // 2) // len(self._points)
         return np.where(column.missing, GRADES + 1, grades).astype(np.uint16)
 
     def costs(self, column: Column) -> np.ndarray:
-        """Return the cost of every grade seen from the only value of a column, (grades,)."""
-        own = int(self.grades(column)[0])
-        gaps = np.arange(GRADES + 2, dtype=np.float64) - own
-        if own > GRADES:
-            gaps[:-1] = GRADES
+        """Return the cost of every grade seen from the only value of a column, (grades,): at most 6."""
+        own = int(self.of(column)[0])
+        if self._levels is not None:
+            differences = np.ones(len(self._levels) + 1)
+            differences[own] = 0.0
         else:
-            gaps[-1] = GRADES
-        return _relative(gaps**2, self.mean)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Texts:
-    """The grades of a column of categories: one per level, by its text; missing values are a level of their own.
-
-    ``mean`` is the share of the pairs of rows that differ. Levels that the column lacks have the last grade.
-    """
-
-    levels: Mapping[str, int]
-    mean: float
-
-    @classmethod
-    def of_column(cls, column: Column) -> "Texts":
-        """Return the grades that the values of a training column define."""
-        counts, n = Counter(_texts(column)), len(column.values)
-        mean = (n**2 - sum(count**2 for count in counts.values())) / n**2
-        return cls({level: i for i, level in enumerate(sorted(counts))}, mean)
-
-    def grades(self, column: Column) -> np.ndarray:
-        """Return the grade of every value, (n,)."""
-        return np.array([self.levels.get(text, len(self.levels)) for text in _texts(column)], dtype=np.uint16)
-
-    def costs(self, column: Column) -> np.ndarray:
-        """Return the cost of every grade seen from the only value of a column, (grades,)."""
-        differs = np.ones(len(self.levels) + 1)
-        differs[int(self.grades(column)[0])] = 0.0
-        return _relative(differs, self.mean)
+            differences = (np.arange(GRADES + 2, dtype=np.float64) - own) ** 2
+            differences[slice(-1) if own > GRADES else -1] = GRADES**2
+        return np.minimum(MOST, differences / self.mean) if self.mean else np.zeros_like(differences)
 
 
 def unit_of(n_attributes: int) -> float:
     """Return what a cost of 1 is as a whole number, so that the costs of all attributes stay below 2^16."""
     return float(max(1, (2**16 - 1) // int(MOST * n_attributes)))
-
-
-def _relative(differences: np.ndarray, mean: float) -> np.ndarray:
-    """Return differences in units of their mean, at most 6; all are 0 if no two rows differ."""
-    return np.minimum(MOST, differences / mean) if mean else np.zeros_like(differences)
 
 
 def _texts(column: Column) -> list[str]:
@@ -124,11 +95,10 @@ class Likeness:
         self, columns: Sequence[Column], units: Sequence[tuple[int, ...]], categories: Collection[int]
     ) -> None:
         self.units = units
-        self._graded: dict[int, tuple[Ranks | Texts, np.ndarray]] = {}
+        self._graded: dict[int, tuple[Grades, np.ndarray]] = {}
         for j in (j for unit in units for j in unit):
-            by_level = j in categories or columns[j].kind == CATEGORY
-            grades = Texts.of_column(columns[j]) if by_level else Ranks.of_column(columns[j])
-            self._graded[j] = grades, grades.grades(columns[j]).astype(np.intp)
+            grades = Grades(columns[j], j in categories or columns[j].kind == CATEGORY)
+            self._graded[j] = grades, grades.of(columns[j]).astype(np.intp)
 
     def costs(self, row: Sequence[Column]) -> np.ndarray:
         """Return how unlike a row every pool row is in each unit, (units, n): whole numbers below 2^16 in all."""

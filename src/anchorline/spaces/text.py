@@ -179,40 +179,23 @@ class TextNeighborhood(TwoValued):
 
     def __init__(self, pieces: Sequence[str], space: Text) -> None:
         self.pieces, self._space = tuple(pieces), space
-        self._attributes, first = self._numbered()
+        units, numbers = self.pieces[1::2], dict[Any, int]()
+        alike = range(len(units)) if space.occurrences == "each" else map(_normal, units)
+        self._attributes = [numbers.setdefault(each, len(numbers)) for each in alike]
+        first = np.unique(self._attributes, return_index=True)[1].tolist()  # unit of every attribute
         if len(first) > MAX_UNITS:
             raise InstanceError(
                 f"The text has {len(first):,} {space.noun}; at most {MAX_UNITS:,} can be explained together. "
                 "Explain larger units first, and then the words of those that matter: "
                 "`al.Text().within(al.Explainer(model, al.Text(unit='sentence')).explain(text))`."
             )
-        counts = np.bincount(self._attributes)
-        self._quotes = [_shortened(self.pieces[2 * place + 1]) for place in first]
-        self.names = tuple(
-            self._name(place, quote, int(count))
-            for place, quote, count in zip(first, self._quotes, counts, strict=True)
-        )
-
-    def _numbered(self) -> tuple[list[int], list[int]]:
-        """Return the attribute of every unit, and the place of the first unit of every attribute."""
-        units = self.pieces[1::2]
-        if self._space.occurrences == "each":
-            return list(range(len(units))), list(range(len(units)))
-        numbers: dict[str, int] = {}
-        attributes, first = list[int](), list[int]()
-        for place, unit in enumerate(units):
-            number = numbers.setdefault(_normal(unit), len(numbers))
-            attributes.append(number)
-            if number == len(first):
-                first.append(place)
-        return attributes, first
-
-    def _name(self, place: int, quote: str, n_repeats: int) -> str:
-        """Return a unit itself, or its number if it is long or one of several that are alike."""
-        space = self._space
-        if space.occurrences == "all" and space.unit != "sentence" and quote == self.pieces[2 * place + 1]:
-            return quote
-        return f"{space.singular} {place + 1}" + (_REPEATED if n_repeats > 1 else "")
+        counts = np.bincount(self._attributes).tolist()
+        self._quotes, names = [_shortened(units[place]) for place in first], list[str]()
+        for place, quote, count in zip(first, self._quotes, counts, strict=True):
+            # A unit is named by its number if it is long, or one of several that are alike.
+            is_own = space.occurrences == "all" and space.unit != "sentence" and quote == units[place]
+            names.append(quote if is_own else f"{space.singular} {place + 1}" + _REPEATED * (count > 1))
+        self.names = tuple(names)
 
     def fact(self, candidate: int) -> Fact:
         """Return that a unit is there; the value is its text, if need be shortened."""

@@ -406,9 +406,7 @@ class RowViews:
         views, layout, cuts = self.views, self._layout, self.cuts
         starts, own = layout.starts, layout.own
         n_first, n_last = np.ones((2, len(own)), dtype=np.intp)
-        cut = np.zeros(len(own), dtype=bool)
-        cut[views.cut_views] = True
-        cut &= ~self.missing
+        cut = views.ordered & ~self.missing
         n_first[cut], n_last[cut] = (own - starts[:-1] + 1)[cut], (starts[1:] - 1 - own)[cut]
         for i, attribute in enumerate(views.subjects):
             if attribute.is_one_hot:

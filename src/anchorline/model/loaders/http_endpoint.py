@@ -421,9 +421,7 @@ class OpenInference(HttpModel):
     def _query(self, request: dict[str, Any], n_rows: int) -> Any:
         """Return the answer to a request, which is repeated if MLServer may have probabilities beside labels."""
         body = super()._query(request | self._outputs, n_rows)
-        if not self._is_settled and [part.get("name") for part in _objects(body, "outputs")] == [
-            "predict"
-        ]:  # what it sends if not asked
+        if not self._is_settled and _output_names(body) == ["predict"]:  # what it sends if not asked
             self._count_queries(n_rows)
             better = None
             try:
@@ -431,7 +429,7 @@ class OpenInference(HttpModel):
             except (RemoteRefusalError, RecursionError, ValueError) as error:
                 _log.debug("no such output: %s", error)
             self._is_settled = True
-            if [part.get("name") for part in _objects(better, "outputs")] == [_PROBABILITIES]:
+            if _output_names(better) == [_PROBABILITIES]:
                 self._outputs, body = _ASK_PROBABILITIES, better
         return body
 
@@ -482,6 +480,10 @@ def _objects(body: Any, key: str) -> list[dict[str, Any]]:
     """Return the objects in a list of a JSON object; what is not a list of objects has none."""
     parts = body.get(key) if isinstance(body, dict) else None
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _output_names(body: Any) -> list[Any]:
+    return [part.get("name") for part in _objects(body, "outputs")]
 
 
 def _class_names(output: dict[str, Any]) -> list[str] | None:
