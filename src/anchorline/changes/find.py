@@ -204,7 +204,8 @@ def _combinations(
         return np.column_stack([own[at] for own, at in zip(values, places, strict=True)]), None
     weights = []
     for own, each in zip(values, cells, strict=True):
-        counts = [candidates.counts[own[candidates.cell[own] == cell]].sum() for cell in candidates.cell[each]]
-        weights.append(np.array(counts, dtype=np.float64) / sum(counts))
+        known, of = np.unique(candidates.cell[own], return_inverse=True)
+        counts = np.bincount(of, candidates.counts[own])[np.searchsorted(known, candidates.cell[each])]
+        weights.append(counts / counts.sum())
     shares = np.prod(np.meshgrid(*weights, indexing="ij"), axis=0).ravel()
     return np.column_stack([grid.ravel() for grid in np.meshgrid(*cells, indexing="ij")]), shares
