@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -28,10 +29,11 @@ from anchorline.optimize.choose import best_sum
 from anchorline.optimize.moments import exact, sampled
 from anchorline.optimize.sums import Limits, Status, solve
 from anchorline.result.verification import Outcome
+from anchorline.verify.check import leaves_of
 from helpers.made_cases import CASES
 from helpers.made_rules import RULES
 from helpers.pages import ARGUMENTS, CHROMIUM
-from helpers.sealing import resealed
+from helpers.sealing import resealed, with_change
 
 SOURCE = pathlib.Path(al.__file__).parents[1]
 IS_ABOVE = False  # 0.2 + 0.6 - 0.1 is below 0.75
@@ -76,7 +78,32 @@ CHANGES = {
     name: (al.Explainer(model, space, **choices).changes(instance, n=2), model, space)
     for name, (model, space, instance, choices) in PLACES.items()
 }
-BOTH = {**RECORDS, **{f"changes of {name}": made for name, made in CHANGES.items()}}
+RULES_OF = {
+    name: (al.Explainer(model, space, **choices).rule(instance), model, space)
+    for name, (model, space, instance, choices) in PLACES.items()
+}
+DENIED = int(CLASSIFIER.predict_proba(FRAME)[:, 0].argmax())  # the row that is most surely late
+CODES = {"age": ("A1", "Age"), "income": ("A2", "Income"), "town": ("A3", "Town")}
+
+
+def points(rows):
+    return rows["income"].to_numpy() - 0.5 * rows["age"].to_numpy() + 3.0 * (rows["town"].to_numpy() == 0)
+
+
+REASONS = {
+    "classifier": (
+        al.Explainer(CLASSIFIER, FRAME, output="paid", threshold=0.5).reasons(DENIED, codes=CODES, recourse=True),
+        CLASSIFIER,
+        FRAME,
+    ),
+    "function": (al.Explainer(points, FRAME, threshold=20.0).reasons(DENIED, reference="near"), points, FRAME),
+}
+BOTH = {
+    **RECORDS,
+    **{f"changes of {name}": made for name, made in CHANGES.items()},
+    **{f"rule of {name}": made for name, made in RULES_OF.items()},
+    **{f"reasons of {name}": made for name, made in REASONS.items()},
+}
 
 
 def checked(made, edit=lambda body: None):
@@ -279,6 +306,30 @@ def test_2_no_sentences_in_findings_and_reasons():
     assert not checked((changes, CLASSIFIER, space), at("held", ["town", SENTENCE])).holds
 
 
+def test_2_no_sentences_among_the_values_that_changes_are_allowed():
+    """A category that no row has was allowed in silence, also if it was a sentence."""
+    frame = FRAME.assign(town=FRAME["town"].map({0: "A", 1: "B", 2: "C"}))
+
+    def score(rows):
+        return (rows["age"].to_numpy() - rows["income"].to_numpy()) / 60 + 0.3 * (rows["town"] == "A").to_numpy()
+
+    made = al.Explainer(score, frame, threshold=0.5).changes(int(score(frame).argmin()), n=1), score, frame
+    allowed = {"town": {"values": ["A", "B", "C"]}}
+    assert checked(made, at("settings.allowed", allowed)).holds
+    allowed["town"]["values"].insert(1, SENTENCE)
+    answer = checked(made, at("settings.allowed", allowed))
+    assert answer.codes == ("not_computed",)
+    assert "which is no value of it in the table" in str(answer)
+
+
+def test_2_a_model_is_identified_by_a_hash():
+    """It stood behind "it was made with the model", as its maker wrote it."""
+    record = REASONS["classifier"][0]
+    for name in (SENTENCE, "", "\x1b[2J", record.model.upper()):
+        with pytest.raises(TamperedError, match="no SHA-256"):
+            al.Reasons.from_json(resealed(json.loads(record.to_json()) | {"model": name}))
+
+
 # 3. A limit of time excuses no invented sum.
 
 
@@ -378,6 +429,35 @@ def test_4_tiny_outputs_of_changes_are_compared_in_their_own_size():
     assert checked((changes, model, small)).holds
     answer = checked((changes, model, small), lambda body: body["options"][0].update(output=-0.5))
     assert answer.outcome is Outcome.DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e10])
+def test_4_a_large_output_does_not_hide_what_reasons_say(offset):
+    """Everything was compared to 1e-9 of the output: a share of 0.5% was stated as 99.9%."""
+
+    def model(rows):
+        return offset + points(rows)
+
+    explainer = al.Explainer(model, FRAME, threshold=offset + 20.0)
+    made = explainer.reasons(DENIED, reference="near", recourse=True), model, FRAME
+    assert checked(made).holds
+    assert made[0][0].recourse.nearest is not None
+
+    def nearer(body):
+        body["reasons"][0]["recourse"]["share"] /= 2
+
+    def other_value(body):
+        body["reasons"][0]["values"][0] += 1
+
+    def other_recourse(body):
+        body["reasons"][0]["recourse"]["nearest"][0] += 1
+
+    def wider(body):
+        body["shortfalls"][-1]["low"] -= 0.1
+        body["shortfalls"][-1]["high"] += 0.1
+
+    for edit in (nearer, other_value, other_recourse, wider):
+        assert checked(made, edit).outcome is Outcome.DOES_NOT_HOLD, edit
 
 
 # 5. Shares are those of the law; the truth is enumerated here, without code of the library.
@@ -549,6 +629,20 @@ def hostile_views():
             body = json.loads(changes.to_json())
             at(place, HOSTILE)(body)
             yield f"{name} changes with {place}", al.Changes.from_json(resealed(body)).to_html()
+        if name == "number":
+            yield "setup notebook", explainer._repr_html_() + explainer.space._repr_html_()
+            yield "frontier notebook", explainer.frontier(row, ks=[1, 2])._repr_html_()
+        if name == "table":
+            denied = int(score(frame)[:, 1].argmin())
+            codes = {column: (HOSTILE, f"{HOSTILE} \x1b[2J") for column in frame}
+            choices = {"classes": [HOSTILE, "paid"], "output": "paid", "threshold": 0.5}
+            reasons = al.Explainer(score, frame, **choices).reasons(denied, codes=codes, recourse=True)
+            assert "\x1b" not in str(reasons) + reasons.details()
+            yield "reasons", reasons.to_html(case=HOSTILE)
+            yield "reasons notebook", reasons._repr_html_()
+            comparison = al.compare(score, lambda rows: score(rows)[:, ::-1], frame, classes=[HOSTILE, "paid"])
+            yield "comparison", comparison.to_html()
+            yield "comparison notebook", comparison._repr_html_()
         yield f"{name} changes", changes.to_html()
         yield f"{name} changes notebook", changes._repr_html_()
     yield "made", CASES["hostile"]().to_html()
@@ -577,7 +671,54 @@ def test_6_hostile_names_stay_text_in_every_view(tmp_path):
         browser.close()
 
 
+def mutants(record, values):
+    """Yield a record with one figure of each kind set to each of these values, if such a record can be read."""
+    seen = set()
+    for place in leaves_of(record.to_json()):
+        kind = re.sub(r"\d+", "0", place)
+        if kind in seen or kind.startswith("versions"):
+            continue
+        seen.add(kind)
+        for value in values:
+            with contextlib.suppress(FormatError, TamperedError):
+                yield (
+                    place,
+                    value,
+                    type(record).from_json(with_change(record, place, lambda _, value=value: value)),
+                )
+    assert len(seen) > 40
+
+
+@pytest.mark.parametrize("name", ["table", "changes of table", "rule of table", "reasons of classifier"])
+def test_6_no_figure_of_a_file_breaks_or_steers_what_is_shown(name):
+    """Whoever looks at a file that nobody has verified sees text, or that it cannot be read."""
+    n = 0
+    for place, value, record in mutants(BOTH[name][0], ("\x1b[2J\u202e" + HOSTILE, 10**400, 1e308, -1, None, [])):
+        text, page = str(record) + record.details(), record.to_html()
+        assert not {"\x1b", "\u202e"} & {*text, *page}, (place, value)
+        assert "<img" not in page, (place, value)
+        n += 1
+    assert n > 50
+
+
 # 7. The ends of floating point.
+
+
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")
+@pytest.mark.parametrize("sigma", [1.0, 1000.0, 1e308])
+def test_7_the_smallest_number_and_the_largest_sigma_are_printed(sigma):
+    """10^-324 is zero as a float, and e^1000 is infinite; both ended the printing."""
+
+    def least(rows):
+        low = np.full(len(rows), 5e-324)
+        return np.column_stack([1 - low, low])
+
+    explainer = al.Explainer(least, FRAME, classes=["a", "b"], output="b", threshold=0.5)
+    for made in (explainer.explain(3, sigma=sigma), explainer.rule(3, sigma=sigma)):
+        assert made.prediction == 5e-324
+        assert str(made)
+        assert made.details()
+        assert made.to_html()
 
 
 def test_7_tiny_weights_are_not_called_optimal():

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "spaces": BASE,
     "optimize": {"errors", "facts"},
     "paper": {"errors", "guarantees"},
-    "render": {"errors", "facts", "result", "spaces"},
+    "render": {"errors", "facts", "laws", "result", "spaces"},
     "search": SIDES | {"_version", "settings"},
     "rules": SIDES | {"_version", "search", "settings"},
     "changes": SIDES - {"optimize"} | {"_version", "render", "search", "settings"},

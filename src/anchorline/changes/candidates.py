@@ -368,6 +368,11 @@ def _allowed(case: Changeable, attribute: int, name: str, limits: Any) -> np.nda
         return np.isin(choice.numbers, [value for value in numbers if value is not None])
     wanted, named = {level_text(value) for value in limits}, case.labels.get(name, {})
     texts = [level_text(case.after(attribute, row)) for row in choice.rows.tolist()]
+    known = {*texts, level_text(case.before(attribute)), *named.values()}
+    for text in sorted({level_text(value) for value in limits if value is not None} - known):
+        near = difflib.get_close_matches(text, known, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"The values are {listed(sorted(known))}."
+        raise ParameterError(f"allowed has {text!r} for {name!r}, which is no value of it in the table. {hint}")
     return np.array([text in wanted or named.get(text) in wanted for text in texts], dtype=bool)
 
 

@@ -57,7 +57,8 @@ shift=0)
     values = [*contributions, base]
     power = max(map(_power, (*values, total)))
     shift = power if power >= _LARGE or power < _SMALL else 0
-    wanted = _decimals([value / 10.0**shift for value in (*contributions, total)], is_probability and not shift)
+    shifted = [float(Fraction(value) * Fraction(10) ** -shift) for value in (*contributions, total)]
+    wanted = _decimals(shifted, is_probability and not shift)
     decimals = max(0, wanted)
     while line is not None and total != line and decimals < _SIDES and _is_across(total, line, decimals, shift):
         decimals += 1

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from anchorline.facts import Fact
+from anchorline.laws import replace_probability
 from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.render.digits import (
     PrintedSum,
@@ -333,7 +334,7 @@ def _threshold(output: Output, digits: PrintedSum, *, is_always: bool = False) -
     if not is_worth_it or output.threshold is None:
         return ""
     printed = digits.number(output.threshold)
-    is_exact = float(printed) == output.threshold
+    is_exact = float(printed.replace(",", "")) == output.threshold
     return f" (threshold {printed if is_exact else exact_number(output.threshold)})"
 
 
@@ -502,7 +503,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def legend(explanation: Result) -> str:
     """Return what an altered copy is, in one sentence."""
-    space, q = explanation.space, 2 / (1 + math.exp(explanation.settings.get("sigma", 1.0)))
+    space, q = explanation.space, replace_probability(explanation.settings.get("sigma", 1.0))
     kind, words = space.get("kind", "table"), Words(explanation)
     if kind in _LACKS:
         return f"An altered copy is this {kind}, but {_LACKS[kind][0]} {_about(q / 2)} of the {words.facts}."
@@ -548,7 +549,7 @@ def details_of(explanation: Explanation) -> tuple[Statement, ...]:
 def _law(explanation: Result, words: Words) -> Statement:
     """Return how copies are drawn, with the probability that a value is replaced."""
     space, sigma = explanation.space, explanation.settings.get("sigma", 1.0)
-    q = 2 / (1 + math.exp(sigma))
+    q = replace_probability(sigma)
     kind = space.get("kind")
     text = f"Each value is replaced with probability {q:.2g}"
     if kind in _LACKS:
@@ -572,7 +573,7 @@ def _unusual(explanation: Result, *measured: Share | Fit | None) -> Iterator[str
     """Yield what a reader must know if copies are closer to the case, or limits less sure, than usual."""
     sigma, confidence = explanation.settings.get("sigma", 1.0), explanation.settings.get("confidence", 1.0)
     if sigma > _USUAL_SIGMA:
-        space, q = explanation.space, 2 / (1 + math.exp(sigma))
+        space, q = explanation.space, replace_probability(sigma)
         parts = Words(explanation).facts if space.get("kind") in _LACKS else "values"
         share = q if space.get("kind") == "table" else q / 2
         yield f"A copy differs in {_about(share)} of the {parts} only."
@@ -984,7 +985,7 @@ def _reasons(reasons: Reasons, digits: PrintedSum) -> Iterator[Statement]:
     for reason, printed in zip(reasons, digits.contributions, strict=True):
         parts = zip(reason.columns, reason.values, strict=True)
         own = ", ".join(f"{column_text(name)} {value_text(value, name)}" for name, value in parts)
-        text = f"{' '.join(reason.text.split())} ({shown(reason.code)}; {own})" if reason.text else own
+        text = f"{printable(' '.join(reason.text.split()))} ({shown(reason.code)}; {own})" if reason.text else own
         yield Statement("reason", text, asdict(reasons.shortfall(reason.attribute)), printed.removeprefix("+"))
         if reason.recourse is not None:
             yield Statement("recourse", recourse_text(reason, reason.recourse), asdict(reason.recourse))

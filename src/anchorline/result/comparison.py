@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from anchorline.facts import Fact
-from anchorline.result.explanation import Output, Share
+from anchorline.result.explanation import Output, Share, contradictory_facts
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record
 
@@ -196,6 +196,8 @@ class Comparison(Record):
         for share in [*shares, *([] if self.reasons is None else [self.reasons])]:
             if not 0 <= share.low <= share.value <= share.high <= 1:
                 yield f"A share is {share.value!r} with the limits {share.low!r} to {share.high!r}."
+        for facts in (*(row.facts for row in self.rows), *(rule.facts for rule in self.rules)):
+            yield from contradictory_facts(facts)
         for gate in self.gates:
             if gate.outcome is not judged(gate.figure, gate.most):
                 yield f"The gate on {gate.what!r} is {gate.outcome.value}, which its limits do not say."

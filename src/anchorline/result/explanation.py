@@ -1,7 +1,7 @@
 """An explanation: figures and codes, from which every sentence is derived."""
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 from anchorline.errors import CertificateError
 from anchorline.facts import KINDS, Fact
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record
+from anchorline.result.json_format import Record, is_number
 
 _ROUNDING = 1e-9  # of shares and of objectives
 _SCALES = (None, "log-odds", "margin")
@@ -86,6 +86,10 @@ class Choices:
     classes: tuple[Any, ...] | None = None
     output_range: tuple[float, float] | None = None
     input: str = "auto"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.output, list | tuple) and len(self.output) != 2:
+            raise CertificateError(f"The output is {self.output!r:.60}, but a difference is that of two classes.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,18 +302,26 @@ class Explanation(Record):
             yield "A contribution is larger than its effect, or has another sign."
         if (np.diff(sizes) > _ROUNDING * scale).any():
             yield "The facts are not sorted by the size of their contributions."
-        for fact in self.facts:
-            stated, values = (fact.low is not None, fact.high is not None), (fact.low, fact.high, fact.value)
-            plain = all(isinstance(each, (str, int, float, type(None))) for each in values)
-            if stated != KINDS.get(fact.kind) or not plain:
-                bounds = f"{fact.low!r}, {fact.high!r}"
-                yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {bounds}."
+        yield from contradictory_facts(self.facts)
+        for other in self.alternatives:
+            yield from contradictory_facts(other.facts)
         yield from contradictory_measures(self, is_least=True)
         fit, proof = self.fit, self.proof
         if fit is not None and not (fit.low <= fit.r2 <= fit.high <= 1 and min(fit.error, fit.baseline) >= 0):
             yield f"R2 is {fit.r2!r} with the limits {fit.low!r} to {fit.high!r}."
         if not proof.lower_bound <= proof.objective + _ROUNDING * max(abs(proof.objective), proof.variance):
             yield f"The lower bound {proof.lower_bound!r} exceeds the objective {proof.objective!r}."
+
+
+def contradictory_facts(facts: Iterable[Fact]) -> Iterator[str]:
+    """Yield which facts have other bounds than their kind says, or bounds and values that cannot be compared."""
+    for fact in facts:
+        stated, values = (fact.low is not None, fact.high is not None), (fact.low, fact.high, fact.value)
+        given = [each for each in values if each is not None]
+        plain = all(isinstance(each, str | bool) or is_number(each) for each in given)
+        alike = not any(stated) or len({isinstance(each, str) for each in given}) == 1
+        if stated != KINDS.get(fact.kind) or not plain or not alike:
+            yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {fact.low!r}, {fact.high!r}."
 
 
 def contradictory_measures(result: Any, *, is_least: bool) -> Iterator[str]:

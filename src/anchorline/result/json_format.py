@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ from anchorline.errors import CertificateError, FormatError, TamperedError
 
 SCHEMA_VERSION = 2
 MAX_CHARACTERS = 64 * 2**20
+_LARGEST = int(sys.float_info.max)
 _PACKAGES = ("anchorline", "numpy")  # whose versions are recorded; no other text in a record is free
 _VERSION = r"[0-9]+(\.[0-9]+){0,3}((a|b|rc|\.post|\.dev)[0-9]+){0,3}(\+[0-9a-f.]{1,20})?"
 
@@ -59,7 +61,9 @@ def read_record(kind: str, cls: type[_T], text: str) -> _T:
     if len(text) > MAX_CHARACTERS:
         raise FormatError(f"The text has {len(text)} characters; the limit is {MAX_CHARACTERS}.")
     try:
-        body = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_refuse_constant)
+        body = json.loads(
+            text, object_pairs_hook=_without_repetition, parse_constant=_refuse_constant, parse_int=_whole
+        )
         _check_head(body, kind)
         claimed = body.pop("sha256", None)
         if claimed != _digest(body):
@@ -89,7 +93,7 @@ class Record(ABC):  # noqa: PLW1641  an explanation holds arrays, so that nobody
         for name, version in self.versions.items():
             if name not in _PACKAGES or not re.fullmatch(_VERSION, version):
                 raise CertificateError(f"The version of {_shown(name)} is {_shown(version)}.")
-        for contradiction in self._contradictions():
+        for contradiction in (*_unusable(self), *self._contradictions()):
             raise CertificateError(contradiction)
 
     @abstractmethod
@@ -115,6 +119,23 @@ class Record(ABC):  # noqa: PLW1641  an explanation holds arrays, so that nobody
             raise TamperedError(f"Figures of the {cls._KIND} contradict each other: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
             raise FormatError(f"The text does not hold the figures of the {cls._KIND}: {error!r}") from error
+
+
+def _unusable(record: Any) -> Iterator[str]:
+    """Yield which free values that are shown as numbers or lists are none; what others are, verifiers find out."""
+    for name, highest in (("sigma", math.inf), ("confidence", 1.0)):
+        value = getattr(record, "settings", {}).get(name, 0.0)
+        if not is_number(value) or not 0 <= value <= highest:
+            yield f"The setting {name} is {_shown(value)}."
+    space = getattr(record, "space", {})
+    for columns in (space.get("held", ()), space.get("together", ()), *space.get("together", ())):
+        if not isinstance(columns, tuple):
+            yield f"The space has {_shown(columns)} instead of a list of columns."
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a plain value is a finite number, and neither a boolean nor a text."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def frozen(value: Any) -> Any:
@@ -165,6 +186,14 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise FormatError(f"The text has the number {name}, but every number must be finite.")
+
+
+def _whole(digits: str) -> int:
+    """Return a whole number, if it is one as a float, too, which is what readers are shown."""
+    number = int(digits)
+    if not -_LARGEST <= number <= _LARGEST:
+        raise FormatError(f"The text has a number of {len(digits)} digits, but every number must be finite.")
+    return number
 
 
 @functools.cache

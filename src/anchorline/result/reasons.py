@@ -1,5 +1,6 @@
 """Reasons for a decision letter: figures, codes and the user's own texts, sealed."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,7 +10,7 @@ from anchorline.facts import Fact
 from anchorline.result.codes import Codes
 from anchorline.result.explanation import Output
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record, frozen
+from anchorline.result.json_format import Record, frozen, is_number
 
 PRINCIPAL = 0.05  # of the largest shortfall: an attribute with less is not a principal reason
 
@@ -219,7 +220,21 @@ class Reasons(Record):
             yield "A shortfall lies outside its limits."
         if not {*self.near_ties} <= {*by_name}:
             yield "A near tie is about an attribute that does not exist."
+        if self.model is not None and not re.fullmatch("[0-9a-f]{64}", self.model):
+            yield "What identifies the model is no SHA-256."
+        if not all(_is_shown(reason) for reason in self):
+            yield "A reason has another number of values than columns, or a share that is none."
         if self.codes_sha256 != Codes.of(self.settings["codes"]).sha256:
             yield "The hash is not that of the codes."
         if self.output.threshold is None:
             yield "There is no threshold."
+
+
+def _is_shown(reason: StatedReason) -> bool:
+    """Return whether a reason has one plain value per column, before and after."""
+    recourse, values = reason.recourse, [reason.values]
+    if recourse is not None:
+        values += [] if recourse.nearest is None else [recourse.nearest]
+    plain = all(each is None or isinstance(each, str | bool) or is_number(each) for own in values for each in own)
+    is_share = recourse is None or 0 <= recourse.share <= 1
+    return plain and is_share and all(len(own) == len(reason.columns) for own in values)

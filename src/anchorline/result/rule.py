@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from anchorline.facts import Fact
-from anchorline.result.explanation import Output, Queries, Rows, Share, contradictory_measures
+from anchorline.result.explanation import Output, Queries, Rows, Share, contradictory_facts, contradictory_measures
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record
+from anchorline.result.json_format import Record, is_number
 
 _ROUNDING = 1e-9  # of shares
 
@@ -148,6 +148,9 @@ class Rule(Record):
         """Yield what figures of a rule contradict each other."""
         if len(self.strips) != len(self.facts):
             yield f"{len(self.strips)} strips for {len(self.facts)} facts."
+        yield from contradictory_facts(self.facts)
+        for strip in self.strips:
+            yield from _contradictory_strip(strip)
         if len({fact.attribute for fact in self.facts}) != len(self.facts):
             yield "Two facts are about the same attribute."
         yield from contradictory_measures(self, is_least=bool(self.facts))
@@ -161,6 +164,14 @@ class Rule(Record):
             yield f"The verdict is {self.verdict.value}, but the lower limit is {self.holds.low!r}."
         if (self.verdict is RuleVerdict.MEASURED) != (asked is None):
             yield f"The verdict is {self.verdict.value}, but holds={asked!r} was asked for."
+
+
+def _contradictory_strip(strip: Strip) -> Iterator[str]:
+    """Yield whether a strip has shares beyond 0 and 1, or labels that cannot be shown."""
+    shares = [share for share in (*strip.shares, *strip.stays, strip.missing) if share is not None]
+    are_plain = all(each is None or isinstance(each, str | bool) or is_number(each) for each in strip.labels)
+    if not are_plain or not all(0 <= share <= 1 + _ROUNDING for share in shares):
+        yield "A strip has shares or labels that are none."
 
 
 # The fewest rules that cover many rows: each is the rule of one of them.

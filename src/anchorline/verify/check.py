@@ -68,10 +68,12 @@ _LEFT_OPEN = 1e-3  # of the variance: which bound a search proves within this de
 _NO_FIGURE = re.compile(r"^(sha256|versions|output\.choices)\b")
 _COMPUTED = re.compile(
     r"^(prediction|base|contributions|effects|fit|proof|holds|holds_drawn|holds_law|all|output\.(low|high|spread"
-    r"|runner_up)|alternatives\[\d+\]\.(contributions|objective)|within|coverage|strips\[\d+\]\.(shares|stays|missing))\b"
+    r"|runner_up)|alternatives\[\d+\]\.(contributions|objective)|within|coverage|strips\[\d+\]\.(shares|stays|missing)"
+    r"|shortfalls\[\d+\]\.(value|low|high)|reasons\[\d+\]\.recourse\.share|reference\.(low|high))\b"
 )
 _IN_OUTPUT_UNITS = re.compile(
-    r"^(prediction|base|contributions|effects|output|within|fit\.(error|baseline|mean_output))|\.contributions\b"
+    r"^(prediction|base|contributions|effects|output|within|fit\.(error|baseline|mean_output)|shortfalls|reference)"
+    r"|\.contributions\b"
 )
 _SQUARED = re.compile(r"^proof|\.objective$")
 _BY_SEARCH = re.compile(r"(options|levels|n_queries|settings\.cost)\b")  # what costs and leaves of trees decide
@@ -693,20 +695,15 @@ def verify_reasons(claimed: Reasons, explainer: Explainer, instance: Any, seed: 
 
 
 def _reason_differences(stated: Reasons, found: Reasons) -> Iterator[Reason]:
-    """Yield every figure of reasons that differs; floats by more than rounding, relative to the largest output.
+    """Yield every figure of reasons that differs; what was computed by more than rounding, in its own units.
 
     What identifies the model is judged by itself.
     """
     ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
-    largest = max(map(abs, (found.prediction, *(each.value for each in found.shortfalls))))
+    scale = _Scale(abs(found.prediction), max((abs(each.value) for each in found.shortfalls), default=0.0))
     for where in sorted((ours.keys() | own.keys()) - {"model"}):
-        one, other = ours.get(where), own.get(where)
-        is_close = isinstance(one, float) and isinstance(other, float) and not where.startswith("settings")
-        same = type(one) is type(other) and one == other
-        if is_close and one is not None and other is not None:
-            same = math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING * largest)
-        if where not in ours or where not in own or not same:
-            yield Reason("differs", where, one, other)
+        if where not in ours or where not in own or not _same(where, ours[where], own[where], scale):
+            yield Reason("differs", where, ours.get(where), own.get(where))
 
 
 def _reason_doubts(stated: Reasons, fresh: Reasons) -> Iterator[Reason]:
