@@ -398,6 +398,11 @@ class Explainer:
 
     def referring_to(self, reference: Any, settings: ReasonSettings) -> "Explainer":
         """Return the explainer whose table draws from this reference; it is made once."""
+        if self.threshold is None and self.target.task == "label":
+            raise ParameterError(
+                "Reasons need a score and a threshold, but the model answers labels. Pass a model with "
+                "`predict_proba`, or a function that returns scores, and threshold=0.5."
+            )
         classes = self._choices["classes"] or classes_of(self.model)
         table = require(self._space, self.threshold, classes, settings, self.columns.ignored)
         reference = settings.reference if settings.reference != "table" else reference
@@ -546,4 +551,8 @@ def check_use(model: Any, space: Any, attribute: str, *, queries: int = 1_000_00
     >>> print(check_use(lambda rows: rows[:, 0] - 0.1 * rows[:, 1], table, "sex", threshold=5))
     sex changes 2 of 20 decisions in the table (exact: each row was asked with all 2 values; 60 queries).
     """
+    if isinstance(model, Explainer):
+        raise ParameterError(
+            f"The model is an Explainer, which has its own. Type explainer.check_use({attribute!r})."
+        )
     return Explainer(model, space, **keywords).check_use(attribute, queries=queries)

@@ -253,7 +253,11 @@ class ReasonSettings(Keywords):
             raise ParameterError(f"time is {self.time!r}, but it must be a text. Type time='2026-03-04 12:30'.")
         if isinstance(self.prohibited, str):
             raise ParameterError(f"prohibited is {self.prohibited!r}. Type prohibited=[{self.prohibited!r}].")
-        object.__setattr__(self, "prohibited", tuple(map(str, self.prohibited)))
+        if not isinstance(self.prohibited, Iterable):
+            raise ParameterError(
+                f"prohibited is {self.prohibited!r}, but it must be a list of columns. Type prohibited=['sex']."
+            )
+        object.__setattr__(self, "prohibited", tuple(dict.fromkeys(map(str, self.prohibited))))
         object.__setattr__(self, "codes", tuple(map(tuple, self.codes)))
         _ = self.common
 

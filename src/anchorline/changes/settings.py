@@ -111,7 +111,7 @@ class ChangeSettings(Keywords):
         fixed = (self.fixed,) if isinstance(self.fixed, str) else self.fixed
         if not isinstance(fixed, Iterable):
             raise ParameterError(f"fixed is {fixed!r}, but it must be a list of columns. Type fixed=['age'].")
-        object.__setattr__(self, "fixed", tuple(map(str, fixed)))
+        object.__setattr__(self, "fixed", tuple(dict.fromkeys(map(str, fixed))))
         for name, example in (("allowed", "{'age': (30, 50)}"), ("direction", "{'age': 'up'}")):
             if not isinstance(getattr(self, name), Mapping):
                 raise ParameterError(

@@ -47,7 +47,8 @@ def require(
             "reason. Pass a Table without fixed=."
         )
     known = [attribute.name for attribute in space.attributes]
-    strange = [name for name in settings.prohibited if name not in {*known, *space.names}]
+    possible = {*known, *space.names}
+    strange = [name for name in settings.prohibited if name not in possible]
     if strange:
         raise ParameterError(
             f"prohibited holds {', '.join(map(repr, strange))}, but the columns are {', '.join(space.names)}. "

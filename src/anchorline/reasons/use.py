@@ -20,6 +20,11 @@ def find_use(
     """Ask about the rows of a table with each value of an attribute, and count the decisions that change."""
     if not isinstance(space, Table):
         raise ParameterError("check_use is about a column of a table. Pass a Table.")
+    if not isinstance(attribute, str):
+        raise ParameterError(
+            f"attribute is {attribute!r}, but it must be the name of a column or a group. Type check_use(model, "
+            f"table, {space.names[0]!r})."
+        )
     checked_count("queries", queries, 1, "queries=1_000_000")
     table, questions, positions = space.drawing_from("all"), Questions(target), space.positions(attribute)
     natives, rows = table.schema.natives, table.example_rows

@@ -63,11 +63,14 @@ class Codes:
         """
         if isinstance(given, cls):
             return given
+        is_map = (given is not None and not isinstance(given, Sequence)) or isinstance(given, str)
         if isinstance(given, str | os.PathLike):
             given = _read(Path(given))
         elif given is not None and not isinstance(given, Mapping | Sequence):
             given = _rows_of(given)
-        entries = _entries_of(given) if isinstance(given, Mapping) else given or ()
+        entries = [*_entries_of(given)] if isinstance(given, Mapping) else given or ()
+        if is_map and not entries:
+            raise ParameterError(f"The codes are empty. {_EXAMPLE} Leave codes out for reasons without texts.")
         try:
             return cls(tuple(sorted((str(a), str(when), code, text) for a, when, code, text in entries)))
         except (TypeError, ValueError) as error:

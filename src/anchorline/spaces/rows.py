@@ -434,7 +434,17 @@ def plain(column: Column, native: Any) -> str | int | float | bool | None:
 
 def read_reference(schema: Schema, reference: Any) -> tuple[Natives, Sequence[Column]]:
     """Read the rows from which values are drawn in the types of the table, in canonical order."""
-    part, _ = read_table(reference)
+    try:
+        part, _ = read_table(reference)
+    except ParameterError:
+        shape = getattr(reference, "shape", None)
+        if shape is not None and len(shape) == 2:
+            raise
+        given = f"of type {type(reference).__name__}" + (f" and of shape {shape}" if shape else "")
+        raise ParameterError(
+            f"reference is {given}, but it must be a frame of rows, 'all' or 'near'. Type "
+            "reference=frame[frame['approved']], or reference='near'."
+        ) from None
     if 0 in part.shape:
         raise ParameterError(
             f"reference has shape {part.shape}; it must have at least one row. Leave it out to draw "

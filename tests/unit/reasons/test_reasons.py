@@ -584,3 +584,41 @@ class TestWordsOfTheAnswer:
             if reason.recourse.nearest is not None:
                 assert f"With {reason.attribute} = " in str(found)
                 assert "alone, the decision would turn; so it would with" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"prohibited": None}, r"prohibited is None, .* Type prohibited=\['sex'\]"),
+        ({"prohibited": 5}, r"prohibited is 5, .* Type prohibited=\['sex'\]"),
+        ({"reference": 5}, r"reference is of type int, .* Type reference=frame\["),
+        ({"reference": [1, 2]}, r"reference is of type list, .* Type reference=frame\["),
+        ({"reference": np.ones(3, dtype=bool)}, r"reference is of type ndarray and of shape \(3,\), .* Type"),
+        ({"reference": FRAME.iloc[0]}, r"reference is of type Series and of shape \(\d+,\), .* Type"),
+        ({"codes": {}}, "The codes are empty. Type codes="),
+    ],
+)
+def test_wrong_arguments_are_answered_by_one_line_that_says_what_to_type(explainer, declined, given, message):
+    with pytest.raises(ParameterError, match=message) as caught:
+        explainer.reasons(declined.iloc[0], **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_have_no_reasons(model, table):
+    explainer = al.Explainer(model.predict, table, task="label")
+    with pytest.raises(ParameterError, match="the model answers labels"):
+        explainer.reasons(0)
+
+
+def test_wrong_arguments_of_check_use(explainer, model, table):
+    with pytest.raises(ParameterError, match=r"attribute is \['age'\], .* Type check_use\(model, table, 'age'\)"):
+        al.check_use(model, table, ["age"])
+    with pytest.raises(ParameterError, match=r"is an Explainer, .* Type explainer.check_use\('age'\)"):
+        al.check_use(explainer, table, "age")
+
+
+def test_prohibited_columns_are_recorded_once(explainer, declined, model, table):
+    found = explainer.reasons(declined.iloc[0], reference="near", prohibited=["owner"] * 3)
+    assert found.settings["prohibited"] == ("owner",)
+    repeated = with_change(found, "settings.prohibited", lambda names: names * 100_000)
+    assert not al.verify(repeated, model, table, seed=1).holds
