@@ -22,15 +22,26 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import sync_playwright
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 import anchorline as al
 from anchorline.studio import app, cohort, job_queue
 from anchorline.studio.access import Proxy, StudioLimits
 from anchorline.studio.problems import LogFormatter
-from anchorline.studio.schemas import MAX_ALTERNATIVES, MAX_CHANGES, MAX_COHORT, MAX_FACTS
+from anchorline.studio.schemas import MAX_ALTERNATIVES, MAX_CHANGES, MAX_COHORT, MAX_FACTS, MAX_REASONS
+from helpers.pages import ARGUMENTS, CHROMIUM, TIMEOUT, ready
 from helpers.sealing import resealed
-from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
+from helpers.studio import (
+    HOSTILE,
+    SlowModel,
+    becomes_true,
+    client_of,
+    hostile_explainer,
+    hostile_frame,
+    live,
+    slow_explainer,
+)
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -45,6 +56,8 @@ MODELS = {
 ROW = int(MODELS["forest"].predict_proba(WIDE)[:, 1].argmin())  # far from the other class, so that nothing turns
 SLOWEST = {"row": ROW, "k": MAX_FACTS, "n": MAX_CHANGES}
 EXPLAIN = {"row": ROW, "k": MAX_FACTS, "queries": 20_000, "alternatives": MAX_ALTERNATIVES, "sigma": 0.0}
+RULE = {"row": ROW, "k": MAX_FACTS, "queries": 20_000, "sigma": 0.0, "holds": 0.9999}
+REASONS = {"row": ROW, "n": MAX_REASONS, "recourse": True, "queries": 20_000}
 COHORT = {"n_rows": MAX_COHORT, "k": MAX_FACTS, "sigma": 0.0}
 
 
@@ -55,6 +68,13 @@ def forged_changes(model):
     return resealed(body)
 
 
+def repeated_names(model):
+    """Return sealed changes that hold a column 100,000 times; each name was looked for again and again."""
+    body = json.loads(al.Explainer(model, WIDE).changes(WIDE.iloc[ROW], k=1, n=1, queries=20_000).to_json())
+    body["settings"]["fixed"] = ["c39"] * 100_000
+    return resealed(body)
+
+
 ROUTES = {
     "changes": ("/v1/changes", lambda model: SLOWEST),
     "changes of rows": ("/v1/changes", lambda model: SLOWEST | {"examples": "rows"}),
@@ -62,7 +82,13 @@ ROUTES = {
     "explain": ("/v1/explain", lambda model: EXPLAIN),
     "what-if": ("/v1/what-if", lambda model: EXPLAIN | {"edits": {"c0": 1.0}}),
     "report": ("/page/report", lambda model: EXPLAIN),
+    "rule": ("/v1/rule", lambda model: RULE),
+    "proven rule": ("/v1/rule", lambda model: RULE | {"holds": 1.0}),
+    "page rule": ("/page/rule", lambda model: RULE),
+    "reasons": ("/v1/reasons", lambda model: REASONS),
+    "page reasons": ("/page/reasons", lambda model: REASONS),
     "verify": ("/v1/verify", lambda model: {"explanation": forged_changes(model)}),
+    "verify names": ("/v1/verify", lambda model: {"explanation": repeated_names(model)}),
     "overview": ("/v1/overview", lambda model: COHORT),
     "overview table": ("/v1/overview/table", lambda model: COHORT),
 }
@@ -81,7 +107,9 @@ def leave(server, path, content, seconds):
 @pytest.fixture(scope="module", params=MODELS)
 def served(request):
     model = MODELS[request.param]
-    with live(al.Explainer(model, WIDE), limits=StudioLimits(workers=2)) as running:
+    explainer = al.Explainer(model, WIDE, output="yes", threshold=0.5)
+    reasons = explainer.reason_settings(codes={name: ("R1", name) for name in WIDE})
+    with live(explainer, limits=StudioLimits(workers=2), reasons=reasons) as running:
         yield running, model
 
 
@@ -553,3 +581,38 @@ def test_7_an_infinite_target_is_refused(target):
         answer = client.post("/v1/changes", json={"row": 1, "target": target, "k": 1, "n": 1})
         assert answer.status_code == 422
         assert "target" in answer.json()["detail"]
+
+
+def test_7_hostile_names_stay_text_in_the_page():
+    """Markup as every name that reaches the page: of the model, columns, categories, classes and codes."""
+    if not CHROMIUM.exists():
+        pytest.fail(f"{CHROMIUM} does not exist. This test needs Chromium. Type: apt-get install chromium")
+    explainer = hostile_explainer()
+    explainer = al.Explainer(
+        explainer.model, explainer.space, classes=["<b>no</b>", HOSTILE], output=HOSTILE, threshold=0.5
+    )
+    scores, seen = explainer.model(hostile_frame())[:, 1], []
+    reasons = explainer.reason_settings(
+        codes={name: (HOSTILE[:20], f"{HOSTILE} {name}") for name in hostile_frame()}
+    )
+    truth = (HOSTILE, np.where(scores > 0.4, HOSTILE, "<b>no</b>"))
+    with live(explainer, name=HOSTILE, truth=truth, reasons=reasons) as server, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        page = browser.new_page()
+        page.set_default_timeout(TIMEOUT)
+        page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: seen.append(request.url))
+        page.on("pageerror", lambda error: seen.append(str(error)))
+        page.goto(f"{server.base}/?case={scores.argmin()}&token={server.token}")
+        ready(page)
+        page.wait_for_selector("#reasons tr.fact")
+        for button, shown in (("#changes-find", "#changes details"), ("#rule-find", "#rule .verdict")):
+            page.click(button)
+            page.wait_for_selector(shown)
+        page.fill("#search", "<script>")
+        page.click("#view")
+        page.wait_for_selector("#overview h2:has-text('Which facts matter?')")
+        assert page.locator("body script, main img, [onerror], [onload], img[src=x]").count() == 0
+        assert "broken" not in page.title()
+        browser.close()
+    assert [each for each in seen if not each.startswith((f"{server.base}/", "data:", "blob:"))] == []
