@@ -29,7 +29,7 @@ from anchorline.facts import Fact
 from anchorline.model.outputs import owner_of
 from anchorline.model.predictor import failure_text
 from anchorline.render.report import fragment
-from anchorline.render.statements import fact_text
+from anchorline.render.statements import fact_text, own_text
 from anchorline.result.explanation import Explanation
 from anchorline.settings import FEWEST_QUERIES, Settings, checked_count
 from anchorline.spaces.columns import dense, is_sparse
@@ -40,7 +40,7 @@ from anchorline.spaces.text import Text
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _MODES = ("classification", "regression")
-_CUT = "Numbers are not cut into fixed bins: each fact has the cut points that fit best."
+_ROWS_OF_STATS = 1000  # rows that stand for a column's statistics
 _ALL = 100_000  # LIME's default number of regions, which stands for all of them
 _REGRESSION = 1  # the label that LIME gives to the output of a regression
 _CLOSE = "neighbors are drawn close to the row, and all of them have the same weight"
@@ -91,7 +91,9 @@ class LimeExplanation:
     the average over neighbors; LIME's weight is the whole effect of a fact, ``explanations[label].effects``.
 
     As in LIME, ``score`` and ``local_pred`` belong to the label explained last, which is the predicted label if
-    top_labels was given, and label 0 of a regression has the weights with opposite signs.
+    top_labels was given, and label 0 of a regression has the weights with opposite signs. ``as_list`` and
+    ``as_map`` have ``n_listed`` entries if there are as many columns or words: what is in no fact of the sum has
+    weight 0.
 
     Examples
     --------
@@ -108,16 +110,16 @@ class LimeExplanation:
     feature_names: tuple[str, ...]
     predict_proba: np.ndarray | None = None
     top_labels: list[int] | None = None
+    n_listed: int = 0
 
     @cached_property
     def local_exp(self) -> dict[int, list[tuple[int, float]]]:
         """(Column number, weight) pairs by label, largest first; numbers of words, or of regions."""
         weights = {
-            label: [(self._number(fact), weight) for fact, weight in self._pairs(label)]
-            for label in self.explanations
+            label: [(number, weight) for number, _, weight in self._weights(label)] for label in self.explanations
         }
         if self.mode == "regression":
-            weights = {0: [(column, -weight) for column, weight in weights[_REGRESSION]], **weights}
+            weights = {0: [(column, 0.0 - weight) for column, weight in weights[_REGRESSION]], **weights}
         return weights
 
     @property
@@ -152,8 +154,7 @@ class LimeExplanation:
 
     def as_list(self, label: int = 1) -> list[tuple[str, float]]:
         """Return (fact, weight) pairs, largest first; in regression the label does not matter."""
-        space = self._explanation(label).space
-        return [(fact_text(fact, space), weight) for fact, weight in self._pairs(label)]
+        return [(text, weight) for _, text, weight in self._weights(label)]
 
     def as_map(self) -> dict[int, list[tuple[int, float]]]:
         """Return (column number, weight) pairs by label, largest first."""
@@ -186,9 +187,26 @@ class LimeExplanation:
             )
         return explanation
 
-    def _pairs(self, label: int) -> Iterable[tuple[Fact, float]]:
+    def _weights(self, label: int) -> list[tuple[int, str, float]]:
+        """Return the number, the text and the weight of every fact, and then of what has weight 0."""
         explanation = self._explanation(label)
-        return zip(explanation.facts, explanation.contributions.tolist(), strict=True)
+        pairs = zip(explanation.facts, explanation.contributions.tolist(), strict=True)
+        weights = [(self._number(fact), self._text(fact, explanation), weight) for fact, weight in pairs]
+        listed = {number for number, _, _ in weights}
+        others = [number for number in range(len(self.feature_names)) if number not in listed]
+        for number in others[: max(0, self.n_listed - len(weights))]:
+            weights.append((number, self._text(self._own(number, explanation), explanation), 0.0))
+        return weights
+
+    def _text(self, fact: Fact, explanation: Explanation) -> str:
+        is_number = fact.kind == "equals" and isinstance(fact.value, float)
+        return f"{fact.column} = {own_text(fact)}" if is_number else fact_text(fact, explanation.space)
+
+    def _own(self, number: int, explanation: Explanation) -> Fact:
+        """Return the fact that a column has the row's own value."""
+        name, value = self.feature_names[number], [*explanation.instance][number]
+        is_missing = value is None or (isinstance(value, float) and np.isnan(value))
+        return Fact(name, name, "missing") if is_missing else Fact(name, name, "equals", value=value)
 
 
 # ---- tables
@@ -208,7 +226,7 @@ class LimeTabularExplainer:
     mode
         "classification" or "regression".
     training_labels
-        Not needed, because numbers are not cut by class.
+        The class of every row, which ``discretizer="entropy"`` needs.
     feature_names
         Column names of an array. Without names, ``feature_names`` is "0", "1", ... as in LIME, and facts say x0,
         x1, ..., because "0 >= 0.66" looks like a statement about the number 0.
@@ -223,8 +241,15 @@ class LimeTabularExplainer:
         The names of the columns of the model's answers; None for the labels that the model itself has, or else
         "0", "1", ... In regression, a single name is the name of the output; as in LIME, several names have no
         effect.
-    discretize_continuous, discretizer, training_data_stats
-        Only the defaults are accepted: a fact has the cut points that fit best, and values come from rows.
+    discretize_continuous
+        Has no effect here, as above: a weight belongs to a fact such as "age >= 40".
+    discretizer
+        "quartile" for the cut points that fit best; "decile", "entropy" or a discretizer of LIME to offer its cut
+        points, too. With a discretizer of LIME, copies are drawn even if leaves of trees could be read, and its
+        own random state is part of the seed.
+    training_data_stats
+        LIME's statistics of columns that are cut: means, stds, mins, maxs, bins, feature_values and
+        feature_frequencies. 1,000 rows with these statistics then take the place of the training data.
     random_state
         A seed. None is seed 0, so that the same call gives the same bytes. The state of a generator is read and
         never changed.
@@ -233,8 +258,10 @@ class LimeTabularExplainer:
     ----------
     table
         The `anchorline.Table` of the training data.
-    feature_names, class_names, mode
-        As given, with the defaults of LIME.
+    feature_names, class_names, mode, categorical_features
+        As given, with the defaults of LIME, for which columns that are cut are categorical, too.
+    feature_values, feature_frequencies
+        By number, the values of each column in ``categorical_features`` that was given, and the share of each.
 
     Examples
     --------
@@ -269,20 +296,35 @@ class LimeTabularExplainer:
         class_names: Sequence[Any] | None = None,
         feature_selection: str = "auto",
         discretize_continuous: bool = True,
-        discretizer: str = "quartile",
+        discretizer: Any = "quartile",
         sample_around_instance: bool = False,
         random_state: Any = None,
         training_data_stats: Mapping[str, Any] | None = None,
     ) -> None:
+        _check_mode(mode)
         self._sparse = type(training_data) if is_sparse(training_data) else None
         rows = dense(training_data, ParameterError)
         names, self._has_own_names = _column_names(rows, feature_names)
         categorical = _categorical_columns(names, categorical_features, categorical_names)
-        are_cut = len(categorical) < len(names)
-        _refuse_options(mode, discretizer, discretize_continuous or not are_cut, training_data_stats)
-        self.table = Table(rows, names=None if self._has_own_names else names, categorical=categorical)
+        numbers = [j for j, name in enumerate(names) if name not in categorical]
+        if numbers and not discretize_continuous:
+            text = (
+                "discretize_continuous has no effect in anchorline: a weight belongs to a fact, such as age >= 40."
+            )
+            warnings.warn(text, UserWarning, stacklevel=4)  # points to the user's call
+        if training_data_stats is not None:
+            rows = _rows_of(training_data_stats, names, numbers)
         self._numbers = rows if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" else None
-        self._categorical = categorical
+        cuts = {names[j]: cut for j, cut in _cuts_of(discretizer, self._numbers, numbers, training_labels).items()}
+        self._keywords: dict[str, Any] = {"categorical": categorical, "cuts": cuts or None}
+        self.table = Table(rows, names=None if self._has_own_names else names, **self._keywords)
+        self.categorical_features = [j for j in range(len(names)) if discretize_continuous or j not in numbers]
+        self.feature_values: dict[int, list[Any]] = {}
+        self.feature_frequencies: dict[int, np.ndarray] = {}
+        if self._numbers is not None:
+            for j in sorted({*range(len(names))} - {*numbers}):
+                values, counts = np.unique(self._numbers[:, j], return_counts=True)
+                self.feature_values[j], self.feature_frequencies[j] = values.tolist(), counts / counts.sum()
         self.mode = mode
         if mode == "regression" and np.asarray(class_names, dtype=object).shape != (1,):
             class_names = None  # LIME ignores class names there; a single one is the name of the output
@@ -290,6 +332,10 @@ class LimeTabularExplainer:
         is_numbered = feature_names is None and not self._has_own_names
         self.feature_names = [str(j) for j in range(len(names))] if is_numbered else list(self.table.names)
         self.seed = _seed_from(random_state)
+        own = getattr(discretizer, "random_state", None)
+        self._draws = not isinstance(discretizer, str)
+        if isinstance(own, np.random.RandomState) and own is not np.random.mtrand._rand:  # the global generator
+            self.seed = _digest(f"{self.seed} {_seed_from(own)}")
 
     @_as_in_lime("explain_instance")
     def explain_instance(
@@ -319,7 +365,7 @@ class LimeTabularExplainer:
         top_labels
             Explain this many columns with the highest outputs instead of ``labels``.
         num_features
-            The most facts. A fact that gains less than 1%, or whose gain may be due to chance, is left out.
+            The most facts. A fact that gains less than 1%, or whose gain may be due to chance, has weight 0.
         num_samples
             The most rows that the model is asked about, per label: some find the facts, the others measure them.
             One more answer, to the row itself, chooses the labels.
@@ -348,15 +394,15 @@ class LimeTabularExplainer:
         ask = predict_fn if self._sparse is None else _OfSparse(predict_fn, self._sparse)
         if self.mode == "regression":
             return self._explain_number(ask, table, row, settings)
-        explainer = Explainer(ask, table, classes=self.class_names)
+        explainer = self._as_asked(Explainer(ask, table, classes=self.class_names))
         found = _explain_labels(explainer, row, labels, top_labels, settings)
-        return LimeExplanation(feature_names=self.table.names, **found)
+        return LimeExplanation(feature_names=self.table.names, n_listed=int(num_features), **found)
 
     def _explain_number(
         self, ask: Callable[[Any], Any], table: Table, row: Any, settings: Settings
     ) -> LimeExplanation:
         output = None if self.class_names is None else self.class_names[0]
-        explainer = Explainer(ask, table, output=output, task="number")
+        explainer = self._as_asked(Explainer(ask, table, output=output, task="number"))
         answer = _answer_to(explainer, row)
         if answer.size != 1 or answer.dtype.kind not in "fiub":
             raise PredictorOutputError(
@@ -367,7 +413,11 @@ class LimeTabularExplainer:
             mode=self.mode,
             explanations={_REGRESSION: explainer.explain_with(row, settings)},
             feature_names=self.table.names,
+            n_listed=settings.k or 0,
         )
+
+    def _as_asked(self, explainer: Explainer) -> Explainer:
+        return explainer.without_trees() if self._draws else explainer
 
     def _table_for(self, predict_fn: Any) -> Table:
         """Return the table, as a frame for an estimator that was fitted on frames with these columns."""
@@ -380,7 +430,7 @@ class LimeTabularExplainer:
         import pandas as pd  # noqa: PLC0415  optional
 
         frame = pd.DataFrame(self._numbers, columns=list(self.table.names))
-        return Table(frame, categorical=self._categorical)
+        return Table(frame, **self._keywords)
 
 
 class _OfSparse:
@@ -396,22 +446,88 @@ class _OfSparse:
         return self._ask(self._sparse_type(rows))
 
 
-def _refuse_options(mode: str, discretizer: Any, discretize_continuous: bool, stats: Any) -> None:
-    """Raise an error for an option of LIME that has no meaning here, with what to do instead."""
+def _check_mode(mode: str) -> None:
     if mode not in _MODES:
         raise ParameterError(f"mode is {mode!r}, but it must be one of {', '.join(_MODES)}.")
-    if not isinstance(discretizer, str) or discretizer != "quartile":
+
+
+def _cuts_of(
+    discretizer: Any, rows: np.ndarray | None, columns: list[int], training_labels: Any
+) -> dict[int, list[float]]:
+    """Return the cut points of a discretizer by column, as LIME computes them; those of quartiles are ours."""
+    if isinstance(discretizer, str) and discretizer == "quartile":
+        return {}
+    if not isinstance(discretizer, str) and isinstance(getattr(discretizer, "mins", None), Mapping):
+        cuts = {j: np.asarray(ends[1:], dtype=float) for j, ends in discretizer.mins.items() if j in columns}
+    elif not isinstance(discretizer, str) or discretizer not in ("decile", "entropy"):
         raise ParameterError(
-            f"discretizer is {discretizer!r}. {_CUT} Leave it out; for cut points of your own, use "
-            "anchorline.Table(X, cuts={'age': [30, 40, 50]}) with anchorline.Explainer."
+            f"discretizer is {discretizer!r}, but it must be 'quartile', 'decile', 'entropy' or a discretizer of "
+            "LIME. For cut points of your own, use anchorline.Table(X, cuts={'age': [30, 40, 50]}) with "
+            "anchorline.Explainer."
         )
-    if not discretize_continuous:
-        raise ParameterError(f"discretize_continuous is False. {_CUT} A weight belongs to a fact. Leave it out.")
-    if stats is not None:
+    elif rows is None:
         raise ParameterError(
-            "training_data_stats was given, but the values of neighbors come from training rows. Leave it out; "
-            "pass training rows as training_data, of which a sample of 1,000 is enough."
+            f"discretizer is {discretizer!r}, which needs an array of numbers as training_data. Leave it out; for "
+            "cut points of your own, use anchorline.Table(X, cuts={'age': [30, 40]}) with anchorline.Explainer."
         )
+    elif discretizer == "decile":
+        cuts = {j: np.nanpercentile(rows[:, j], np.arange(10, 100, 10)) for j in columns}
+    else:
+        cuts = {j: _cuts_by_class(rows[:, j], training_labels) for j in columns}
+    return {j: np.unique(cut[np.isfinite(cut)]).tolist() for j, cut in cuts.items() if np.isfinite(cut).any()}
+
+
+def _cuts_by_class(values: np.ndarray, labels: Any) -> np.ndarray:
+    """Return the thresholds of a tree of depth 3, at most seven, which separate the classes by one column."""
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415  slow to import
+
+    if labels is None or np.shape(labels) != values.shape:
+        raise ParameterError(
+            f"discretizer is 'entropy', which needs the class of each of the {len(values)} rows. Type "
+            "training_labels=y."
+        )
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=3, random_state=0)
+    tree.fit(values[:, None], labels)
+    return np.sort(tree.tree_.threshold[tree.tree_.children_left > -1])
+
+
+def _rows_of(stats: Mapping[str, Any], names: list[str], numbers: list[int]) -> np.ndarray:
+    """Return rows whose columns have LIME's statistics; the columns are independent, as in altered copies.
+
+    A value of ``feature_values`` is the number of a bin of a column of numbers, otherwise the value itself. As
+    many rows hold it as its share of ``feature_frequencies`` says. Within a bin, values are those that lie evenly
+    in a normal distribution with the bin's mean and standard deviation, cut at the bin's ends, as LIME draws them.
+    """
+    rng = np.random.default_rng(0)
+    columns = []
+    for j in range(len(names)):
+        try:
+            values = np.asarray(stats["feature_values"][j], dtype=float)
+            shares = np.cumsum(np.asarray(stats["feature_frequencies"][j], dtype=float))
+            counts = np.diff(np.round(shares / shares[-1] * _ROWS_OF_STATS).astype(int), prepend=0)
+            column = values.repeat(counts)
+            if j in numbers:
+                bins = zip(values.astype(int).tolist(), counts.tolist(), strict=True)
+                column = np.concatenate([_within(stats, j, one, count) for one, count in bins])
+        except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise ParameterError(
+                f"training_data_stats lacks what LIME's has for column {j} ({type(error).__name__}: {error}). It "
+                "needs means, stds, mins and maxs of every bin, feature_values and feature_frequencies, by the "
+                "number of the column. Or pass training rows as training_data, of which 1,000 are enough."
+            ) from None
+        columns.append(rng.permutation(column))
+    return np.column_stack(columns)
+
+
+def _within(stats: Mapping[str, Any], column: int, one: int, count: int) -> np.ndarray:
+    """Return the values of one bin of a column."""
+    from scipy.stats import truncnorm  # noqa: PLC0415  slow to import
+
+    low, high, mean, std = (float(stats[key][column][one]) for key in ("mins", "maxs", "means", "stds"))
+    if low == high:
+        return np.full(count, low)
+    evenly = (np.arange(count) + 0.5) / max(count, 1)
+    return np.asarray(truncnorm.ppf(evenly, (low - mean) / std, (high - mean) / std, mean, std))
 
 
 def _column_names(training_data: Any, feature_names: Any) -> tuple[list[str], bool]:
@@ -460,16 +576,19 @@ def _column_name(key: Any, names: list[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LimeTextExplanation(LimeExplanation):
-    """Explanations of one text by label; `as_list` returns words instead of statements.
+    """Explanations of one text by label; `as_list` returns (word, weight) pairs.
 
     ``words`` are the words of the text, one per fact that may be stated, in the order in which they first occur.
     """
 
     words: tuple[str, ...] = ()
 
-    def as_list(self, label: int = 1) -> list[tuple[str, float]]:
-        """Return (word, weight) pairs, largest first."""
-        return [(self.words[self._number(fact)], weight) for fact, weight in self._pairs(label)]
+    def _text(self, fact: Fact, explanation: Explanation) -> str:
+        return self.words[self._number(fact)]
+
+    def _own(self, number: int, explanation: Explanation) -> Fact:
+        name = self.feature_names[number]
+        return Fact(name, name, "present", value=self.words[number])
 
 
 class LimeTextExplainer:
@@ -502,7 +621,7 @@ class LimeTextExplainer:
     ...     p = [0.9 if "great" in text else 0.2 for text in texts]
     ...     return [[1 - one, one] for one in p]
     >>> explainer = LimeTextExplainer(class_names=["bad", "good"])
-    >>> result = explainer.explain_instance("A great, great day", predict_proba)
+    >>> result = explainer.explain_instance("A great, great day", predict_proba, num_features=1)
     >>> [(word, round(weight, 2)) for word, weight in result.as_list()], result.explanations[1].is_proven
     ([('great', 0.19)], True)
     """
@@ -564,6 +683,7 @@ class LimeTextExplainer:
             first.setdefault(unicodedata.normalize("NFC", word), word)
         return LimeTextExplanation(
             feature_names=there.names,
+            n_listed=int(num_features),
             words=tuple(first.values()) if self.bow else there.pieces[1::2],
             **found,
         )
@@ -742,7 +862,10 @@ def _seed_from(random_state: Any) -> int:
             f"random_state is {random_state!r}, but it must be a whole number >= 0, None (seed 0), a RandomState "
             "or a Generator."
         )
-    text = json.dumps(state, default=np.ndarray.tolist, sort_keys=True)
+    return _digest(json.dumps(state, default=np.ndarray.tolist, sort_keys=True))
+
+
+def _digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
 
 

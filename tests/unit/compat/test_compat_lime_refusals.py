@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from lime.discretize import QuartileDiscretizer
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
@@ -22,6 +21,7 @@ FEW = {"num_samples": 400}
         ({"sample_around_instance": True}, "keeps about half of the row's own values"),
         ({"feature_selection": "lasso_path"}, "the best sum of at most num_features facts"),
         ({"feature_selection": "none"}, "the best sum of at most num_features facts"),
+        ({"discretize_continuous": False}, "a weight belongs to a fact"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -50,11 +50,10 @@ def test_warnings_of_explain_instance(iris, keywords):
     ("keywords", "message"),
     [
         ({"mode": "clustering"}, "mode is 'clustering'"),
-        ({"discretizer": "decile"}, r"discretizer is 'decile'. .* Leave it out; .*Table\(X, cuts="),
-        ({"discretizer": "entropy", "training_labels": [0, 1]}, "not cut into fixed bins"),
-        ({"discretizer": QuartileDiscretizer(np.eye(4), [], list("abcd"))}, "not cut into fixed bins"),
-        ({"discretize_continuous": False}, "discretize_continuous is False.* Leave it out"),
-        ({"training_data_stats": {"means": [1]}}, "training_data_stats was given, .* pass training rows"),
+        ({"discretizer": "tree"}, r"discretizer is 'tree'.* 'decile', .*Table\(X, cuts="),
+        ({"discretizer": "entropy"}, r"needs the class of each of the 150 rows. Type training_labels=y"),
+        ({"discretizer": "entropy", "training_labels": [0, 1]}, "of each of the 150 rows"),
+        ({"training_data_stats": {"means": [1]}}, "lacks what LIME's has for column 0 .*'feature_values'.* 1,000"),
         ({"feature_names": ["a"]}, "names has 1 entries"),
         ({"feature_names": list("aacd")}, "must differ"),
         ({"categorical_features": [4]}, "0 to 3"),
@@ -85,6 +84,11 @@ def test_all_columns_categorical_leave_nothing_to_discretize():
         rows, categorical_features=[0, 1], discretize_continuous=False, mode="regression"
     )
     assert explainer.explain_instance(rows[0], lambda rows: rows[:, 0] * 1.0, **FEW).as_list()
+
+
+def test_a_frame_has_no_cuts_by_class():
+    with pytest.raises(ParameterError, match="needs an array of numbers"):
+        LimeTabularExplainer(pd.DataFrame({"a": [1, 2, 3]}), discretizer="decile")
 
 
 def test_the_training_data_must_be_a_table():

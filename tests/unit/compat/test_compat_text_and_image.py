@@ -21,7 +21,6 @@ CALLING = [
     "test_lime_text_tabular_equal_random_state",
     "test_lime_text_tabular_not_equal_random_state",
 ]
-DIFFERENCE = CALLING[0]  # it asserts six words; words that gain less than 1% are left out here
 
 
 def generated_newsgroups(subset, categories):
@@ -41,7 +40,7 @@ def test_limes_own_tests_of_its_text_explainer(name, monkeypatch):
     theirs.TestLimeText(name).run(result)
     assert result.testsRun == 1
     assert not result.errors
-    assert [DIFFERENCE for text in result.failures if "6 != " in text[1]] == [DIFFERENCE] * (name == DIFFERENCE)
+    assert not result.failures
 
 
 def test_the_other_tests_of_lime_do_not_call_the_explainer():
