@@ -1,9 +1,13 @@
 """What editors and type checkers see: names that exist, every keyword with its type, and one line of help each."""
 
+import importlib.util
 import inspect
+import json
+import os
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -26,11 +30,15 @@ def rate(rows: Array) -> Array:
     return np.asarray(rows @ np.array([0.5, 0.25]), dtype=np.float64)
 
 
+def show(e: al.Explanation) -> None:
+    print(e.verdict.value, e.to_html()[:9])
+
+
 rows: Array = np.random.default_rng(0).normal(size=(60, 2))
-table = al.Table(rows, names=["income", "debt"], neighbors="independent")
+table: al.Table = al.Table(rows, names=["income", "debt"], neighbors="independent")
 explainer = al.Explainer(rate, table, output="rate", task="number")
-e = explainer.explain(rows[0], k=2, queries="auto", seed=1)
-print(e.verdict.value, explainer.rule(rows[0], holds=None).facts, e.to_html()[:9])
+show(explainer.explain(rows[0], k=2, queries="auto", seed=1))
+print(explainer.rule(rows[0], holds=None).facts)
 found = explainer.changes(rows[0], "> 0.2", direction={"debt": "up"}, queries=500)
 many = explainer.explain_many(rows[:2], n_jobs=1, errors="keep", queries=300)
 print(found.fewest, len(many), explainer.frontier(rows[0], ks=[1, 2], seed=1).r2)
@@ -52,25 +60,58 @@ CALLS = {
 }
 
 
-def found_by_mypy(script, folder):
-    (folder / "script.py").write_text(script)
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file=", "script.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
-    assert not done.stderr
-    return [line for line in done.stdout.splitlines() if ": error:" in line]
-
-
-def test_mypy_finds_the_mistakes_in_a_script_and_nothing_else(tmp_path):
+def planted():
+    """Return a user's script with every mistake, and the line of each."""
     wrong = SCRIPT
     for right, mistake, _ in MISTAKES.values():
         assert wrong.count(right) == 1
         wrong = wrong.replace(right, mistake)
-    lines = {name: 1 + wrong[: wrong.index(mistake)].count("\n") for name, (_, mistake, _) in MISTAKES.items()}
+    return wrong, {name: 1 + wrong[: wrong.index(text)].count("\n") for name, (_, text, _) in MISTAKES.items()}
+
+
+def found_by_mypy(script, folder):
+    """Return what mypy finds: pairs of a line and a message."""
+    (folder / "script.py").write_text(script)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file=", "script.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    assert not done.stderr
+    return [(int(line.split(":")[1]), line) for line in done.stdout.splitlines() if ": error:" in line]
+
+
+def found_by_pyright(script, folder):
+    """Return what pyright finds: pairs of a line and a message."""
+    (folder / "script.py").write_text(script)
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(Path(al.__file__).parents[1])]}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "script.py"]
+    own = {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}  # that there is a newer version
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=500, env=os.environ | own
+    )
+    found = json.loads(done.stdout[done.stdout.index("{") :])["generalDiagnostics"]
+    return [(each["range"]["start"]["line"] + 1, each["message"]) for each in found]
+
+
+def test_mypy_finds_the_mistakes_in_a_script_and_nothing_else(tmp_path):
+    wrong, lines = planted()
     errors = found_by_mypy(wrong, tmp_path)
     assert len(errors) == len(MISTAKES), errors
     for name, (_, _, word) in MISTAKES.items():
-        assert any(f":{lines[name]}:" in error and f'"{word}"' in error for error in errors), (name, errors)
+        assert any(line == lines[name] and f'"{word}"' in error for line, error in errors), (name, errors)
     assert not found_by_mypy(SCRIPT, tmp_path)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyright") is None, reason="pyright is not installed (extra check)")
+def test_pyright_finds_the_mistakes_in_a_script_and_nothing_else(tmp_path):
+    wrong, lines = planted()
+    errors = found_by_pyright(wrong, tmp_path)
+    assert {line for line, _ in errors} == {*lines.values()}, errors
+    for name, (_, _, word) in MISTAKES.items():
+        # A name that is unknown has an unknown type, which strict mode reports beside it.
+        own = [error for line, error in errors if line == lines[name] and "is unknown" not in error]
+        assert len(own) == 1, (name, errors)
+        assert f'"{word}"' in own[0]
+    assert not found_by_pyright(SCRIPT, tmp_path)
 
 
 @pytest.mark.parametrize("call", CALLS)
