@@ -383,7 +383,7 @@ class LimeTabularExplainer:
         >>> rows = np.random.default_rng(0).normal(size=(200, 3))
         >>> explainer = LimeTabularExplainer(rows, mode="regression", class_names=["price"])
         >>> result = explainer.explain_instance([2, 0, -2], lambda rows: 3 * rows[:, 0] - rows[:, 2])
-        >>> [column for column, weight in result.as_map()[1]], result.predicted_value
+        >>> [column for column, weight in result.as_map()[1] if weight], result.predicted_value
         ([0, 2], 8.0)
         """
         settings = _settings_from(num_features, num_samples, self.seed)
