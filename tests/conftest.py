@@ -13,6 +13,6 @@ def forget_written_modules(tmp_path_factory):
     if len(sys.modules) == before:
         return
     folder = str(tmp_path_factory.getbasetemp())
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(folder):
+    for name, module in list(sys.modules.copy().items()):
+        if str(vars(module).get("__file__")).startswith(folder):
             del sys.modules[name]

@@ -69,10 +69,11 @@ def as_numpy(given: Any) -> Any:
 
 
 class TorchModel:
-    """A module of PyTorch, callable on tables of numbers: in evaluation mode, without gradients.
+    """A module of PyTorch, callable on numbers: in evaluation mode, without gradients.
 
-    Two or more outputs are class scores unless ``task`` is "number". If they are not probabilities at the first
-    call, they are taken for logits, and a warning says so.
+    A network of convolutions gets images and signals with their channels first, as PyTorch has them. Two or more
+    outputs are class scores unless ``task`` is "number". If they are not probabilities at the first call, they are
+    taken for logits, and a warning says so.
     """
 
     def __init__(self, module: Any, task: str | None = None) -> None:
@@ -89,10 +90,10 @@ class TorchModel:
         self.module.eval()
         try:
             with torch.no_grad():
-                outputs = self.module(rows)
+                outputs = self.module(channels_first(rows, self.module))
         finally:
             self.module.train(was_training)
-        outputs = outputs[0] if isinstance(outputs, tuple) else outputs
+        outputs = outputs[0] if isinstance(outputs, tuple) else getattr(outputs, "logits", outputs)
         values = np.asarray(as_numpy(outputs).astype(np.float64))
         if self.task is not None or values.ndim != 2 or values.shape[1] < 2:
             return values
@@ -113,6 +114,24 @@ class TorchModel:
             powers = np.exp(values - values.max(axis=1, keepdims=True))
             values = powers / powers.sum(axis=1, keepdims=True)
         return values
+
+
+def channels_first(inputs: Any, module: Any) -> Any:
+    """Return a tensor as the first convolution of a module takes it, if it says how many channels it takes.
+
+    Images (n, h, w, channels) and signals (n, time, channels) get their channels first, and those without any get
+    an axis of one channel.
+    """
+    kinds = {"Conv1d": 3, "Conv2d": 4}
+    first = next((each for each in module.modules() if type(each).__name__ in kinds), None)
+    if first is None:
+        return inputs
+    n_axes, n_channels = kinds[type(first).__name__], first.in_channels
+    if inputs.ndim == n_axes - 1 and n_channels == 1:
+        return inputs.unsqueeze(1)
+    if inputs.ndim == n_axes and inputs.shape[1] != n_channels == inputs.shape[-1]:
+        return inputs.movedim(-1, 1)
+    return inputs
 
 
 class WithConstant:
@@ -234,12 +253,13 @@ def read_label_scores(answer: Any, classes: Sequence[Any] | None = None) -> tupl
     """Return class scores (n, c) and the classes if each answer lists labels with their scores.
 
     Labels alone are returned if each answer is the best label with its score, because the scores of the others are
-    not known then. Any other answer is returned as it is. The columns are ``classes``, or the sorted labels.
+    not known then. Any other answer is returned as it is. The columns are ``classes``, or the sorted labels. A
+    zero-shot pipeline lists the labels and the scores of each text one after the other.
     """
     entries = answer.tolist() if isinstance(answer, np.ndarray) and answer.dtype == object else answer
     if not isinstance(entries, list | tuple) or not entries:
         return answer, None
-    lists = [[each] if isinstance(each, Mapping) else each for each in entries]
+    lists = [_label_scores(each) for each in entries]
     entries = [one for each in lists for one in (each if isinstance(each, list) and each else [None])]
     if not all(isinstance(one, Mapping) and "label" in one and "score" in one for one in entries):
         return answer, None
@@ -253,6 +273,16 @@ def read_label_scores(answer: Any, classes: Sequence[Any] | None = None) -> tupl
             f"{list(names)!r:.120}. Type `lambda texts: pipeline(texts, top_k=None)` if it is a pipeline."
         )
     return np.array([[each[name] for name in names] for each in scores]), names
+
+
+def _label_scores(answer: Any) -> Any:
+    """Return one answer as a list of labels with their scores, if it is one."""
+    if not isinstance(answer, Mapping):
+        return answer
+    if "labels" in answer and "scores" in answer:
+        pairs = zip(answer["labels"], answer["scores"], strict=True)
+        return [{"label": label, "score": score} for label, score in pairs]
+    return [answer]
 
 
 def labels_of(pipeline: Any) -> list[str] | None:

@@ -266,12 +266,15 @@ class TextNeighborhood(TwoValued):
         return unit + after[:n_spaces], gap, after[n_spaces:]
 
     def realize_flips(self, flips: np.ndarray) -> list[str]:
-        """Return the texts that remain, one per row of ``flips``."""
+        """Return the texts that remain, one per row of ``flips``; a space if nothing does.
+
+        Some pipelines refuse an empty text.
+        """
         parts, when = self._parts
         always = np.ones((len(flips), 1), dtype=bool)
         shown = np.concatenate([always, ~flips, flips], axis=1)[:, when].view(np.uint8)
         rows, n = np.ascontiguousarray(shown).tobytes(), len(parts)
-        return ["".join(compress(parts, rows[i * n : (i + 1) * n])) for i in range(len(flips))]
+        return ["".join(compress(parts, rows[i * n : (i + 1) * n])) or " " for i in range(len(flips))]
 
 
 def _shortened(unit: str) -> str:

@@ -14,6 +14,7 @@ import os
 import re
 import threading
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -275,6 +276,7 @@ class HttpModel(ABC):
                 timeout = httpx.Timeout(limits.read_timeout, connect=limits.connect_timeout)
                 unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
                 self._client = httpx.Client(timeout=timeout, headers=_credentials(), limits=unlimited)
+                weakref.finalize(self, self._client.close)  # also if nobody closes it
             client = self._client  # whose connections are kept between calls and shared by threads
         time.sleep(max(0.0, turn - time.monotonic()))
         request = client.build_request(method, address, content=body, headers=_HEADERS)
