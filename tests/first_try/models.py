@@ -1,5 +1,6 @@
 """Kinds of models."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from tests.first_try.kinds import Try, amount, frame, kind, label, numbers, thre
 
 SKLEARN = "scikit-learn"
 NAMES = ("age", "income")
+os.environ.setdefault("KERAS_BACKEND", "torch")  # which Keras reads when it is imported
 
 
 def of_numbers(model: Any, target: Any = None, **given: Any) -> Try:
@@ -38,12 +40,18 @@ def _encoders() -> None:
         preprocessing.OneHotEncoder(),
         preprocessing.OrdinalEncoder(),
         preprocessing.TargetEncoder(cv=2),
+        preprocessing.OneHotEncoder(drop="first", min_frequency=2),
         pipeline.make_pipeline(impute.SimpleImputer(strategy="most_frequent"), hot),
     ):
         name = type(first).__name__ if first is not hot else "OneHotEncoder, dense"
         name = "SimpleImputer and OneHotEncoder" if name == "Pipeline" else name
+        name += ", one category dropped" if getattr(first, "drop", None) else ""
         kind("model", SKLEARN, f"pipeline with {name}")(lambda first=first: of_frame(first))
-    for imputer in (impute.SimpleImputer(), impute.KNNImputer()):
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  it is experimental
+
+    iterative = impute.IterativeImputer(random_state=0)
+    marking = impute.SimpleImputer(add_indicator=True)
+    for imputer in (impute.SimpleImputer(), marking, impute.KNNImputer(), iterative):
 
         def with_missing(imputer: Any = imputer) -> Try:
             from sklearn.linear_model import LogisticRegression
@@ -53,7 +61,8 @@ def _encoders() -> None:
             model = pipeline.make_pipeline(imputer, LogisticRegression()).fit(holes, label())
             return Try(model, holes, columns=NAMES)
 
-        kind("model", SKLEARN, f"pipeline with {type(imputer).__name__}")(with_missing)
+        more = " and indicators" if imputer.add_indicator else ""
+        kind("model", SKLEARN, f"pipeline with {type(imputer).__name__}{more}")(with_missing)
 
 
 _encoders()
@@ -601,6 +610,41 @@ def _() -> Try:
     net.fit(numbers().to_numpy(np.float32), (label() == "yes").astype(np.int64))
     table = numbers().to_numpy(np.float32)
     return Try(net, table, decisions=("class 0", "class 1"), columns=("x0", "x1"))
+
+
+# ---- Keras
+
+
+def _keras(*last: Any) -> Any:
+    import keras
+
+    keras.utils.set_random_seed(0)
+    return keras.Sequential([keras.Input((2,)), keras.layers.Dense(4, activation="relu"), *last])
+
+
+@kind("model", "Keras", "Sequential with a softmax", "keras", "torch")
+def _() -> Try:
+    import keras
+
+    model = _keras(keras.layers.Dense(2, activation="softmax"))
+    model.compile(optimizer=keras.optimizers.Adam(0.05), loss="sparse_categorical_crossentropy")
+    model.fit(numbers().to_numpy(), (label() == "yes").astype(int), epochs=20, verbose=0)
+    return Try(model, numbers(), decisions=("class 0", "class 1"), columns=NAMES)
+
+
+@kind("model", "Keras", "Sequential with a sigmoid", "keras", "torch")
+def _() -> Try:
+    import keras
+
+    model = _keras(keras.layers.Dense(1, activation="sigmoid"))
+    return Try(model, numbers(), decisions=None, columns=NAMES)
+
+
+@kind("model", "Keras", "Sequential with one number", "keras", "torch")
+def _() -> Try:
+    import keras
+
+    return Try(_keras(keras.layers.Dense(1)), numbers().to_numpy(), decisions=None, columns=("x0", "x1"))
 
 
 # ---- functions
