@@ -8,7 +8,7 @@ N ?= 50000
 CHROMIUM ?= /usr/bin/chromium
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help demo quick test test-oldest test-wheel check docs bench soak format clean
+.PHONY: help demo quick test first-try test-oldest test-newest test-wheel check docs bench soak format clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -56,6 +56,13 @@ test: $(VENV)/.dev $(CHROMIUM)  ## all tests, with coverage
 
 test-oldest: $(BIN)/python  ## the tests with the oldest declared version of every dependency
 	$(BIN)/python .ci/oldest.py
+
+test-newest: $(BIN)/python  ## the tests with the newest dependencies, on every Python of the machine
+	$(BIN)/python .ci/newest.py
+
+first-try: $(VENV)/.dev  ## the first call with every kind of model and table; writes docs/works-with.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,first-try]'
+	$(ONE_THREAD) ANCHORLINE_PAGE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/first_try
 
 test-wheel: $(BIN)/python $(CHROMIUM)  ## the tests on the wheel, installed in another folder
 	$(BIN)/python .ci/wheel.py
