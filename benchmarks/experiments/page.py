@@ -207,11 +207,11 @@ def _head(results: Results, scale: Scale) -> str:
     return "\n".join(
         [
             "# The paper's experiments, repeated\n",
-            "Which claims of the paper anchorline reproduces, and why some differ. The page is written by",
+            "Which claims of the paper anchorline reproduces, and why some differ. This page is written by",
             "",
             f"    anchorline bench paper --data DIR{_quick(scale)}",
             "",
-            "and a stopped run continues when the command is repeated. "
+            "A run that was stopped continues when the command is repeated. "
             f"{len(results.measured)} data sets {planned} were available. "
             f"Missing, and not replaced by made-up data: {missing or 'none'}."
             f"{synthetic_note if synthetic else ''}",
