@@ -334,7 +334,7 @@ def _threshold(output: Output, digits: PrintedSum, *, is_always: bool = False) -
     if not is_worth_it or output.threshold is None:
         return ""
     printed = digits.number(output.threshold)
-    is_exact = float(printed.replace(",", "")) == output.threshold
+    is_exact = "e" not in printed and float(printed.replace(",", "")) == output.threshold
     return f" (threshold {printed if is_exact else exact_number(output.threshold)})"
 
 

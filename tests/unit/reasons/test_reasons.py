@@ -622,3 +622,12 @@ def test_prohibited_columns_are_recorded_once(explainer, declined, model, table)
     assert found.settings["prohibited"] == ("owner",)
     repeated = with_change(found, "settings.prohibited", lambda names: names * 100_000)
     assert not al.verify(repeated, model, table, seed=1).holds
+
+
+def test_a_threshold_beside_a_tiny_probability_is_printed_plainly():
+    rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]] * 30)
+    tiny = lambda rows: np.where(rows.sum(axis=1) > 0, 0.6, 1e-9)  # noqa: E731
+    explainer = al.Explainer(
+        lambda rows: np.column_stack([1 - tiny(rows), tiny(rows)]), al.Table(rows), output=1, threshold=0.5
+    )
+    assert "(threshold 0.5)" in str(explainer.reasons(rows[3], reference="near"))
