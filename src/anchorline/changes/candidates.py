@@ -25,10 +25,11 @@ from anchorline.spaces.columns import (
     date_text,
     kind_of,
     level_text,
+    read_date,
     shortest_number,
 )
 from anchorline.spaces.hypercube import HypercubeNeighborhood
-from anchorline.spaces.rows import Schema, plain, read_date
+from anchorline.spaces.rows import Schema, plain
 from anchorline.spaces.table import TableNeighborhood
 
 APART = 0.5  # the distance between two categories

@@ -435,17 +435,13 @@ def failure_text(error: Exception, model: Any, inputs: Any, n_rows: int) -> str:
     )
 
 
-def _owner(model: Any) -> Any:
-    """Return the model behind a method, and behind what selects its columns and its class."""
-    inner = getattr(model, "ask", None)
-    return owner_of(model) if inner is None else _owner(inner)
-
-
 def _advice(error: Exception, model: Any, inputs: Any) -> str:
     if isinstance(inputs, np.ndarray):
         return "Call `predict` on an input of that shape by hand."
     library = _TABLES_OF.get(type(inputs).__module__.partition(".")[0])
-    owner = _owner(model)
+    while (inner := getattr(model, "ask", None)) is not None:  # behind what selects its columns and its class
+        model = inner
+    owner = owner_of(model)
     if library == "Arrow tables" and hasattr(owner, "feature_names_in_"):
         return (
             "The model was fitted on a frame with column names, most likely a pandas frame, but it receives "

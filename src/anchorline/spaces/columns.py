@@ -8,6 +8,7 @@ import decimal
 import json
 import math
 import numbers
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
@@ -339,7 +340,7 @@ def _column_of_objects(
     missing = np.array([kind is None for kind in kinds], dtype=bool)
     present = {kind for kind in kinds if kind is not None}
     if present and present <= _DATES and not declared:
-        ticks = [math.nan if gone else _ticks(v) for v, gone in zip(values, missing, strict=True)]
+        ticks = [math.nan if gone else microseconds(v) for v, gone in zip(values, missing, strict=True)]
         return _numeric(DATE, ticks)
     if not present <= {NUMBER, BOOLEAN, CATEGORY}:
         if error is None:
@@ -392,12 +393,36 @@ def opaque_text(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _ticks(value: Any) -> float:
-    """Return a Python date as microseconds since 1970, in UTC; of a period, its start."""
-    value = getattr(value, "start_time", value)
-    if getattr(value, "tzinfo", None) is not None:
+def read_date(value: Any) -> tuple[np.datetime64, bool] | None:
+    """Return the moment of a date or its text in UTC, and whether it has a time zone; None if it is not a date."""
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else (value, False)
+    value = getattr(value, "start_time", value)  # of a period of pandas
+    # Of pandas dates and of texts; Python dates have microseconds only.
+    nanoseconds = getattr(value, "nanosecond", 0)
+    if isinstance(value, str):
+        digits = re.search(r"[.,]\d{6}(\d{1,3})", value)
+        nanoseconds = int(digits[1].ljust(3, "0")) if digits else 0
+        try:
+            value = dt.datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, dt.date) or value != value:  # noqa: PLR0124  NaT differs from itself
+        return None
+    zoned = isinstance(value, dt.datetime) and value.tzinfo is not None
+    if isinstance(value, dt.datetime) and zoned:
         value = value.astimezone(dt.UTC).replace(tzinfo=None)
-    return float(np.datetime64(value, "us").astype(np.int64))
+    moment = np.datetime64(value, "us")
+    exact = moment + np.timedelta64(nanoseconds, "ns") if nanoseconds else moment
+    return (exact, zoned) if exact.astype("M8[us]") == moment else None  # NumPy has nanoseconds until 2262
+
+
+def microseconds(value: Any) -> float:
+    """Return a date as columns hold it; one without a time zone is read as UTC; raise ValueError if it is none."""
+    parsed = read_date(value)
+    if parsed is None:
+        raise ValueError(f"{value!r} is not a date")
+    return float(parsed[0].astype("M8[us]").astype(np.int64))
 
 
 def to_python(value: Any) -> Any:

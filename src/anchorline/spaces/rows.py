@@ -7,7 +7,6 @@ import datetime as dt
 import decimal
 import difflib
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from anchorline.spaces.columns import (
     level_text,
     names_in,
     opaque_text,
+    read_date,
     read_table,
     read_values,
     row_values,
@@ -569,38 +569,6 @@ def _date(value: Any, column_type: ColumnType) -> np.datetime64:
     if column_type.days and moment.astype("M8[D]") != moment:
         raise InstanceError(f"{value!r} has a time of day; this column holds days. Remove the time of day.")
     return moment
-
-
-def read_date(value: Any) -> tuple[np.datetime64, bool] | None:
-    """Return the moment of a date or its text in UTC, and whether it has a time zone; None if it is not a date."""
-    if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else (value, False)
-    value = getattr(value, "start_time", value)  # of a period of pandas
-    # Of pandas dates and of texts; Python dates have microseconds only.
-    nanoseconds = getattr(value, "nanosecond", 0)
-    if isinstance(value, str):
-        digits = re.search(r"[.,]\d{6}(\d{1,3})", value)
-        nanoseconds = int(digits[1].ljust(3, "0")) if digits else 0
-        try:
-            value = dt.datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if not isinstance(value, dt.date) or value != value:  # noqa: PLR0124  NaT differs from itself
-        return None
-    zoned = isinstance(value, dt.datetime) and value.tzinfo is not None
-    if isinstance(value, dt.datetime) and zoned:
-        value = value.astimezone(dt.UTC).replace(tzinfo=None)
-    moment = np.datetime64(value, "us")
-    exact = moment + np.timedelta64(nanoseconds, "ns") if nanoseconds else moment
-    return (exact, zoned) if exact.astype("M8[us]") == moment else None  # NumPy has nanoseconds until 2262
-
-
-def microseconds(value: Any) -> float:
-    """Return a date as columns hold it; one without a time zone is read as UTC; raise ValueError if it is none."""
-    parsed = read_date(value)
-    if parsed is None:
-        raise ValueError(f"{value!r} is not a date")
-    return float(parsed[0].astype("M8[us]").astype(np.int64))
 
 
 def _in_canonical_order(

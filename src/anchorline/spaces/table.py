@@ -27,6 +27,7 @@ from anchorline.spaces.columns import (
     identity_for_model,
     kind_of,
     level_of,
+    microseconds,
     names_in,
     to_python,
 )
@@ -35,7 +36,7 @@ from anchorline.spaces.groups import attributes_of, find_indicators
 from anchorline.spaces.natives import Natives
 from anchorline.spaces.pools import Pool
 from anchorline.spaces.realistic import MAX_DONORS, Likeness, similar_rows
-from anchorline.spaces.rows import Schema, microseconds, plain, read_reference
+from anchorline.spaces.rows import Schema, plain, read_reference
 from anchorline.spaces.views import RowViews, Views
 
 NEIGHBORS = ("independent", "realistic")

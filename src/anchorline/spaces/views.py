@@ -14,7 +14,7 @@ than ``income < 39,187.5``; moving a cut inside its gap changes no row.
 - The user's own cuts are added as they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,10 +87,7 @@ class Cuts:
         rungs = self.frame.rungs_below(lowest)
         self._below, self._pool_below = self.frame.below(rungs), self.pool.below(self.pool.rungs_below(lowest))
         before = np.where(rungs > 0, self.frame.value(np.maximum(rungs - 1, 0)), -np.inf)
-        lengths = np.zeros(lowest.shape, dtype=np.int64)
-        for kind in set(self.kinds):
-            own = self._are(kind)
-            lengths[own] = _lengths(before[own], lowest[own], kind)
+        lengths = self._by_kind(_lengths, before, lowest).astype(np.int64)
         self._scores = np.where(is_cut, _padded(levels, 0) * _LENGTHS + lengths + 1, 0)
 
     def around(self, values: np.ndarray, missing: np.ndarray) -> RowCuts:
@@ -156,14 +153,16 @@ class Cuts:
     def _shortest(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Return the rungs from ``first`` to ``last`` with the shortest number or date in the gap below them."""
         low, high = self.frame.value(np.maximum(first - 1, 0)), self.frame.value(last)
-        short = np.empty_like(low)
-        for kind in set(self.kinds):
-            own = self._are(kind)
-            short[own] = _short(low[own], high[own], kind)
+        short = self._by_kind(_short, low, high)
         return np.asarray(np.clip(self.frame.rungs_below(short), first, last))
 
-    def _are(self, kind: str) -> np.ndarray:
-        return np.flatnonzero([each == kind for each in self.kinds])
+    def _by_kind(self, function: Callable[..., np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return what a function of gaps and their kind returns, (columns, ...)."""
+        found = np.empty_like(low)
+        for kind in set(self.kinds):
+            own = np.flatnonzero([each == kind for each in self.kinds])
+            found[own] = function(low[own], high[own], kind)
+        return found
 
     def edge(self, column: int, upper: float, own: float) -> float:
         """Return the shortest number, or date in microseconds, in the gap of a cut that has ``upper`` above it.
