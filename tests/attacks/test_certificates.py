@@ -27,8 +27,10 @@ from anchorline.facts import Candidates
 from anchorline.optimize.boxes import sets_of
 from anchorline.optimize.choose import best_sum
 from anchorline.optimize.moments import exact, sampled
-from anchorline.optimize.sums import Limits, Status, solve
+from anchorline.optimize.sums import Limits, Solution, Status, fit, solve
 from anchorline.result.verification import Outcome
+from anchorline.settings import Settings
+from anchorline.verify import check
 from anchorline.verify.check import leaves_of
 from helpers.made_cases import CASES
 from helpers.made_rules import RULES
@@ -360,6 +362,46 @@ def test_3_other_facts_must_fit_within_one_percent():
         body["base"] = body["prediction"] - sum(body["contributions"])
 
     assert checked(RECORDS["table"], edit).outcome is Outcome.DOES_NOT_HOLD
+
+
+def balanced(rows):
+    return 0.5 * rows[:, 0] + 0.5005 * rows[:, 1] + 0.05 * rows[:, 2]
+
+
+def stopped(attribute, is_last):
+    """Return a record without contradictions of a maker who chose the one fact, and blames the clock."""
+    cube = al.Hypercube(["a", "b", "c"])
+
+    def choose(moments, k, limits):
+        facts = (attribute,)
+        effects, objective = fit(moments, facts)
+        return Solution(facts, effects, objective, objective if is_last else 0.0, Status.LIMIT, 0)
+
+    explainer = al.Explainer(balanced, cube)
+    e = explainer.explain_with([1, 1, 1], Settings(k=1, time_limit=1e-6), None, choose)
+    assert (e.proof.status, [fact.attribute for fact in e.facts]) == ("limit", ["abc"[attribute]])
+    return al.verify(e.to_json(), balanced, cube, seed=1)
+
+
+def test_3_a_consistent_record_of_a_worse_sum_is_refuted():
+    """All of its figures follow from its facts; only another search shows that others fit better."""
+    assert stopped(0, is_last=False).holds  # within 1% of the best
+    assert stopped(1, is_last=True).holds
+    assert stopped(2, is_last=False).outcome is Outcome.DOES_NOT_HOLD
+
+
+def test_3_a_consistent_record_of_a_false_bound_is_refuted():
+    """It says that no sum fits better than its own, although one does."""
+    answer = stopped(0, is_last=True)
+    assert answer.outcome is Outcome.DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_3_the_search_of_a_verifier_has_no_clock(monkeypatch, name):
+    limits = []
+    monkeypatch.setattr(check, "best_sum", lambda *given: limits.append(given[2].time_limit) or best_sum(*given))
+    assert checked(RECORDS[name], timed).holds
+    assert {*limits} == {None}
 
 
 def test_3_an_honest_sum_under_a_limit_of_time_holds():
