@@ -21,7 +21,7 @@ from scipy.stats import beta
 
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
-from anchorline.render.statements import Result, rule_statements_of, statements_of
+from anchorline.render.statements import Result, statements_of
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.rule import Rule
 from anchorline.spaces.table import Table
@@ -154,7 +154,7 @@ def words_beside_facts(result: Result) -> int:
     Names from data are not counted: those of classes, outputs and their units, and columns.
     """
     if isinstance(result, Rule):
-        statements = rule_statements_of(replace(result, **_placeholders(result)))
+        statements = statements_of(replace(result, **_placeholders(result)))
     else:
         findings = tuple((code, (_NAME,) * len(columns)) for code, columns in result.findings)
         statements = statements_of(replace(result, findings=findings, **_placeholders(result)))

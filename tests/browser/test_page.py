@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from anchorline.explainer import Explainer
 from anchorline.render.geometry import bands_of
-from anchorline.render.statements import rule_statements_of, statements_of
+from anchorline.render.statements import statements_of
 from anchorline.result.rule import Rule
 from anchorline.spaces.table import Table
 from anchorline.studio.access import Proxy
@@ -177,7 +177,7 @@ def test_a_rule_stands_beside_the_sum(opened, explainer):
     page.select_option("#rule-holds", "0.9")
     page.click("#rule-find")
     page.wait_for_selector("#rule .verdict")
-    head, *rest = rule_statements_of(rule)
+    head, *rest = statements_of(rule)
     assert page.locator("#rule .verdict").inner_text()[2:] == f"{head.text}:"
     assert page.locator("#rule .rule-facts b").all_inner_texts() == [
         each.text for each in rest if each.kind == "fact"

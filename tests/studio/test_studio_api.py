@@ -18,7 +18,7 @@ from anchorline.changes.result import Changes
 from anchorline.errors import InstanceError
 from anchorline.explainer import Explainer
 from anchorline.render.geometry import bands_of
-from anchorline.render.statements import details_of, rule_details_of, rule_statements_of, statements_of
+from anchorline.render.statements import details_of, statements_of
 from anchorline.result.rule import Rule
 from anchorline.samples import loans
 from anchorline.spaces.table import Table
@@ -195,11 +195,11 @@ def test_rules_are_those_of_the_library_and_bounded(client, explainer):
     assert found == explainer.rule(3, holds=0.9, k=3, sigma=1.5, seed=2)
     assert Rule.from_json(client.post("/v1/rule", json={"row": 3, "queries": 400}).text).queries.total <= 400
     view = client.post("/page/rule", json=body).json()
-    head, *rest = rule_statements_of(found)
+    head, *rest = statements_of(found)
     assert view["verdict"] == {"code": found.verdict.value, "text": head.text}
     assert view["facts"] == [each.text for each in rest if each.kind == "fact"]
     assert " ".join(view["evidence"]) == " ".join(each.text for each in rest if each.kind != "fact")
-    assert [each["text"] for each in view["details"]] == [each.text for each in rule_details_of(found)]
+    assert [each["text"] for each in view["details"]] == [each.text for each in details_of(found)]
     assert [len(band["parts"]) for band in view["bands"]] == [len(band.parts) for band in bands_of(found)]
     assert view["json"] == found.to_json()
     wrong = ({"holds": 0}, {"holds": 1.01}, {"holds": "0.9"}, {"k": 0}, {"k": 21}, {"within": 0}, {"sigma": 9})

@@ -11,7 +11,7 @@ from xml.sax.saxutils import quoteattr
 from anchorline.facts import Fact
 from anchorline.render.characters import cell_width, pad
 from anchorline.render.digits import amount, between, percent
-from anchorline.render.drawings import document, escape, style_sheet
+from anchorline.render.drawings import document, escape, view
 from anchorline.render.statements import class_text, column_text, fact_text, shown
 from anchorline.result.comparison import ChangedRow, Comparison, Drift, Gate, Move, Outcome
 from anchorline.result.explanation import Output, Share
@@ -38,36 +38,6 @@ class Block:
     is_list: bool = False
 
 
-def text_of(comparison: Comparison) -> str:
-    """Return what is said of a comparison."""
-    return _text(blocks(comparison))
-
-
-def drift_text(drift: Drift) -> str:
-    """Return what is said of a drift."""
-    return _text(_drift_blocks(drift))
-
-
-def page(comparison: Comparison) -> str:
-    """Return the comparison as one page without scripts or network."""
-    return _page("Old model, new model", blocks(comparison))
-
-
-def drift_page(drift: Drift) -> str:
-    """Return the drift as one page without scripts or network."""
-    return _page("Rows before, rows after", _drift_blocks(drift))
-
-
-def fragment(comparison: Comparison) -> str:
-    """Return the comparison for a notebook cell."""
-    return _fragment(blocks(comparison))
-
-
-def drift_fragment(drift: Drift) -> str:
-    """Return the drift for a notebook cell."""
-    return _fragment(_drift_blocks(drift))
-
-
 def junit(comparison: Comparison) -> str:
     """Return the gates as JUnit XML for build servers: a failed one fails, an undecided one is an error."""
     counts = {outcome: sum(gate.outcome is outcome for gate in comparison.gates) for outcome in Outcome}
@@ -85,7 +55,7 @@ def junit(comparison: Comparison) -> str:
             f'<testsuite name="anchorline.compare" tests="{len(cases)}" failures="{counts[Outcome.FAILED]}" '
             f'errors="{counts[Outcome.UNDECIDED]}">',
             *cases,
-            f"  <system-out>{xml_text(_xml(text_of(comparison)))}</system-out>",
+            f"  <system-out>{xml_text(_xml(text(comparison)))}</system-out>",
             "</testsuite>\n",
         ]
     )
@@ -109,8 +79,12 @@ def _xml(text: str) -> str:
 # What is said
 
 
-def blocks(comparison: Comparison) -> Iterator[Block]:
-    """Yield what is said of a comparison, block by block."""
+def blocks(result: Comparison | Drift) -> Iterator[Block]:
+    """Yield what is said of a comparison or a drift, block by block."""
+    return _drift_blocks(result) if isinstance(result, Drift) else _comparison_blocks(result)
+
+
+def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
     yield Block("", tuple(_first(comparison)))
     if comparison.gates:
         rows = tuple(
@@ -286,9 +260,10 @@ def _signed(value: float) -> str:
 # How it is laid out
 
 
-def _text(blocks: Iterable[Block]) -> str:
+def text(result: Comparison | Drift) -> str:
+    """Return what `print` shows."""
     lines: list[str] = []
-    for block in blocks:
+    for block in blocks(result):
         if block.title and block.rows:
             lines.append(f"{block.title}:")
         lines += block.sentences
@@ -305,15 +280,17 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield ("  " + "  ".join(pad(cell, width) for cell, width in zip(row, widths, strict=True))).rstrip()
 
 
-def _page(title: str, blocks: Iterable[Block]) -> str:
-    first, *others = blocks
+def page(result: Comparison | Drift) -> str:
+    """Return one page without scripts or network."""
+    title = "Rows before, rows after" if isinstance(result, Drift) else "Old model, new model"
+    first, *others = blocks(result)
     body = f"<section><h1>{escape(title)}</h1>{_paragraphs(first)}</section>"
     return document(title, body + "".join(f"<section>{_html(block)}</section>" for block in others))
 
 
-def _fragment(blocks: Iterable[Block]) -> str:
-    body = "".join(_html(block, "al-sum") for block in blocks)
-    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{body}</div>'
+def fragment(result: Comparison | Drift) -> str:
+    """Return the view for a notebook cell."""
+    return view("".join(_html(block, "al-sum") for block in blocks(result)))
 
 
 def _html(block: Block, table: str = "values") -> str:

@@ -70,6 +70,11 @@ def style_sheet(*names: str) -> str:
     return "".join(room.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
+def view(body: str) -> str:
+    """Return a view for a notebook cell, whose styles apply to nothing else."""
+    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{body}</div>'
+
+
 def document(title: str, body: str, *, has_images: bool = False) -> str:
     """Return a page around what its main element holds: without scripts, and loading nothing.
 

@@ -107,7 +107,7 @@ def plot_rule(rule: Rule, ax: "Axes | None" = None) -> "Axes":
     A strip has all values of a column, as wide as they are frequent. The frame is the fact, the triangle the row's
     own value. The darker, the more altered copies keep the decision.
     """
-    title, *rest = say.rule_statements_of(rule)
+    title, *rest = say.statements_of(rule)
     bands = bands_of(rule)
     names = ["\n".join(wrap(band.fact, _name_cells(ax), max_lines=_NAME_LINES)) for band in bands]
     row = max(66.0, _most_lines(names) * _FONT * _LINE + 7)

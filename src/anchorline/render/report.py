@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from anchorline.errors import ParameterError
+from anchorline.render import comparisons
 from anchorline.render import statements as say
 from anchorline.render.digits import amount
 from anchorline.render.drawings import (
@@ -25,12 +26,13 @@ from anchorline.render.drawings import (
     picture_markup,
     strip_legend,
     strip_markup,
-    style_sheet,
     sum_track,
     text_markup,
+    view,
 )
 from anchorline.render.geometry import LONGEST_TEXT, bands_of, curve_of, picture_of, steps_of, text_runs
 from anchorline.render.statements import CAPTIONS, Statement, Subject, Words
+from anchorline.result.comparison import Comparison, Drift
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.frontier import Frontier
 from anchorline.result.reasons import Reasons
@@ -65,34 +67,32 @@ _FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (  # the kinds of statements b
 )
 
 
-def fragment(result: Subject) -> str:
+def fragment(result: Any) -> str:
     """Return a result for a notebook cell: the answer, and folded below it how we know.
 
     The styles apply to the fragment only. They use the notebook's own colors, light or dark.
     """
+    if isinstance(result, Comparison | Drift):
+        return comparisons.fragment(result)
     sheet = _sheet_of(result)
     top = f"<p><b>{sheet.title()}</b>{sheet.verdict and f' {sheet.verdict}'}</p>{sheet.answer()}"
-    return _view(f"{top}{sheet.how_we_know()}")
+    return view(f"{top}{sheet.how_we_know()}")
 
 
 def frontier_view(frontier: Frontier) -> str:
     """Return a frontier for a notebook cell: R2 over the number of facts, and its numbers."""
-    return _view(_frontier_chart(frontier, "facts"))
+    return view(_frontier_chart(frontier, "facts"))
 
 
 def table_view(table: Table) -> str:
     """Return a table for a notebook cell: each column with its kind and the values that altered copies draw."""
-    return _view(_about_table(table))
+    return view(_about_table(table))
 
 
 def explainer_view(name: str, space: Any) -> str:
     """Return an `Explainer` for a notebook cell: the name of its model, and its space."""
     about = f"<p><b>Explainer</b> of {escape(name)}; type <code>explain(row)</code>.</p>"
-    return _view(about + (_about_table(space) if isinstance(space, Table) else f"<p>{escape(repr(space))}</p>"))
-
-
-def _view(body: str) -> str:
-    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{body}</div>'
+    return view(about + (_about_table(space) if isinstance(space, Table) else f"<p>{escape(repr(space))}</p>"))
 
 
 def _about_table(table: Table) -> str:
@@ -124,7 +124,7 @@ def _part(table: Table, name: str) -> str:
     return "fixed" if name in table.held else "" if group is None else f"changes with {say.shown(group)}"
 
 
-def page(result: Subject, frontier: Frontier | None = None, rule: Rule | None = None, case: str = "") -> str:
+def page(result: Any, frontier: Frontier | None = None, rule: Rule | None = None, case: str = "") -> str:
     """Return a result as one self-contained page: the answer on top, folded below it how we know.
 
     Parameters
@@ -138,6 +138,8 @@ def page(result: Subject, frontier: Frontier | None = None, rule: Rule | None = 
     case
         What the caller calls the case, shown below the title.
     """
+    if isinstance(result, Comparison | Drift):
+        return comparisons.page(result)
     sheet = _sheet_of(result)
     verdict = f"<p>{sheet.verdict}</p>" if sheet.verdict else ""
     verdict += f"<p><bdi>{escape(say.shown(case))}</bdi></p>" if case else ""
@@ -237,7 +239,7 @@ def _sheet_of(result: Subject) -> _Sheet:
 
 class _RuleSheet(_Sheet):
     def __init__(self, rule: Rule) -> None:
-        super().__init__(rule, say.rule_statements_of(rule), say.rule_details_of(rule))
+        super().__init__(rule, say.statements_of(rule), say.details_of(rule))
         self.rule = rule
 
     def title(self) -> str:
@@ -267,7 +269,7 @@ class _RuleSheet(_Sheet):
 
 class _ReasonsSheet(_Sheet):
     def __init__(self, reasons: Reasons) -> None:
-        super().__init__(reasons, say.reasons_statements_of(reasons), say.reasons_details_of(reasons))
+        super().__init__(reasons, say.statements_of(reasons), say.details_of(reasons))
 
     @property
     def how_below(self) -> Sequence[Statement]:

@@ -1,9 +1,7 @@
 """Every sentence about an explanation or a rule, as typed statements that are derived from its figures.
 
-`statements_of` is what `print(e)` says, `details_of` is how we know it; `rule_statements_of` and
-`rule_details_of` are the same for a rule, and `reasons_statements_of` and `reasons_details_of` for reasons.
-Text, notebook view, terminal table, report and summaries are made from them, so that no reader is shown a
-sentence that no figure supports.
+`statements_of` is what `print` says of a result, `details_of` is how we know it. Text, notebook view, terminal
+table, report and summaries are made from them, so that no reader is shown a sentence that no figure supports.
 """
 
 import math
@@ -12,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -96,8 +95,10 @@ class Statement:
     amount: str = ""
 
 
-def statements_of(explanation: Explanation) -> tuple[Statement, ...]:
-    """Return what is said of an explanation: decision, verdict, sum, evidence, notes, in this order."""
+@singledispatch
+def statements_of(result: Any) -> tuple[Statement, ...]:
+    """Return what is said; of an explanation: decision, verdict, sum, evidence, notes, in this order."""
+    explanation: Explanation = result
     words, digits = Words(explanation), digits_of(explanation)
     is_robust = explanation.verdict is Verdict.ROBUST
     evidence = _same(explanation, words) if is_robust else _evidence(explanation, words)
@@ -527,8 +528,10 @@ def _about(share: float) -> str:
     return f"about {_FRACTIONS[min(_FRACTIONS, key=lambda each: abs(math.log(each / share)))]}"
 
 
-def details_of(explanation: Explanation) -> tuple[Statement, ...]:
+@singledispatch
+def details_of(result: Any) -> tuple[Statement, ...]:
     """Return how we know: what a copy is, effects; what was measured; what is proven; and how it was asked."""
+    explanation: Explanation = result
     words = Words(explanation)
     return (
         Statement("legend", legend(explanation)),
@@ -714,8 +717,9 @@ def _settings(explanation: Result) -> Iterator[Statement]:
 # A rule.
 
 
-def rule_statements_of(rule: Rule) -> tuple[Statement, ...]:
-    """Return what is said of a rule: for what, its facts, how often it holds, and for which rows.
+@statements_of.register
+def _(rule: Rule) -> tuple[Statement, ...]:
+    """Return for what a rule is, its facts, how often it holds, and for which rows.
 
     If no rule holds as often as was asked, that is said first, and the best one is not called a rule. Rows of the
     table are said of a rule that holds; of others they are in the details.
@@ -819,8 +823,8 @@ def _kept(rule: Rule, copies: str) -> str:
     return _of_copies(share, copies, is_bound=rule.verdict is RuleVerdict.HOLDS)
 
 
-def rule_details_of(rule: Rule) -> tuple[Statement, ...]:
-    """Return how we know: what a copy is; what was measured; for how many rows; what is proven; what was asked."""
+@details_of.register
+def _(rule: Rule) -> tuple[Statement, ...]:
     words = RuleWords(rule)
     is_read = rule.verdict is RuleVerdict.ALWAYS and rule.queries.source == "leaves"
     exactly = "read from the leaves of the model's trees" if is_read else "all were listed"
@@ -880,8 +884,9 @@ def _rule_proof(rule: Rule, words: RuleWords) -> Statement:
     return Statement("proof", f"Found, not proven best: {compared}, and {tried}. {better}.", figures)
 
 
-def rules_statements_of(rules: Rules) -> tuple[Statement, ...]:
-    """Return what is said of several rules: how many rows they cover, each of them, and what was certified.
+@statements_of.register
+def _(rules: Rules) -> tuple[Statement, ...]:
+    """Return how many rows several rules cover, each of them, and what was certified.
 
     A "rule" is followed by its "rows". Each rule was certified for copies of one row, so that of the other rows it
     is only said how many meet it, and what they get.
@@ -959,8 +964,9 @@ def _certified(rules: Sequence[Rule]) -> Statement:
 # Reasons.
 
 
-def reasons_statements_of(reasons: Reasons) -> tuple[Statement, ...]:
-    """Return what is said of reasons: the decision, each reason with its shortfall, what is close."""
+@statements_of.register
+def _(reasons: Reasons) -> tuple[Statement, ...]:
+    """Return the decision, each reason with its shortfall, what is close."""
     words, digits = Words(reasons), shortfall_digits(reasons)
     total = printed_sum(
         [],
@@ -1029,8 +1035,9 @@ def _near_ties(reasons: Reasons) -> Iterator[Statement]:
         yield Statement("note", text, {"near_ties": list(reasons.near_ties)})
 
 
-def reasons_details_of(reasons: Reasons) -> tuple[Statement, ...]:
-    """Return how we know: what was compared, every attribute, what is close, the record of codes and model."""
+@details_of.register
+def _(reasons: Reasons) -> tuple[Statement, ...]:
+    """Return what was compared, every attribute, what is close, the record of codes and model."""
     words, is_read = Words(reasons), reasons.source == "leaves"
     which = "higher" if reasons.settings["adverse"] == "below" else "lower"
     legend_text = (

@@ -1,11 +1,15 @@
 """Plain text: what `print` shows of a result, the details, and tables of a frontier and of a summary."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import Any
 
+from anchorline.render import comparisons
 from anchorline.render import statements as say
 from anchorline.render.characters import cell_width, pad, printable
 from anchorline.render.digits import amount
-from anchorline.render.statements import Statement, fact_text
+from anchorline.render.statements import Subject, fact_text
+from anchorline.result.comparison import Comparison, Drift
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import WORST_FIRST, Summary
 from anchorline.result.frontier import Frontier
@@ -16,13 +20,23 @@ _MOST_RULES, _MOST_ATTRIBUTES, _MOST_ROWS = 20, 10, 5  # that are printed
 _POOR = [verdict.value for verdict in WORST_FIRST[:3]]
 
 
-def explanation_text(explanation: Explanation) -> str:
-    """Return what is said of an explanation: the decision, whether the facts explain it, the sum, the evidence."""
-    return "\n".join(_lines(say.statements_of(explanation)))
+@singledispatch
+def text_of(result: Any) -> str:
+    """Return what `print` shows of a result."""
+    return "\n".join(_lines(result))
 
 
-def _lines(statements: tuple[Statement, ...]) -> Iterator[str]:
-    decision, verdict, *rest = statements
+def details_text(result: Subject) -> str:
+    """Return what `text_of` says, and how we know it: one line per statement."""
+    lines = [
+        f"  {each.text}" if each.kind in ("effect", "shortfall", "alternative") else each.text
+        for each in say.details_of(result)
+    ]
+    return "\n".join([text_of(result), "", *lines])
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    decision, verdict, *rest = say.statements_of(explanation)
     lines = [each for each in rest if each.amount]
     same = next((each for each in rest if each.kind == "same"), None)
     colon = ":" if lines or same else "."
@@ -37,14 +51,9 @@ def _lines(statements: tuple[Statement, ...]) -> Iterator[str]:
             yield each.text
 
 
-def explanation_details(explanation: Explanation) -> str:
-    """Return what `explanation_text` says, and how we know it: one line per statement."""
-    return _with_details(explanation_text(explanation), say.details_of(explanation))
-
-
-def rule_text(rule: Rule) -> str:
-    """Return what is said of a rule: for what it is and its facts, how often it holds, and for which rows."""
-    first, *rest = say.rule_statements_of(rule)
+@text_of.register
+def _(rule: Rule) -> str:
+    first, *rest = say.statements_of(rule)
     facts = " and ".join(each.text for each in rest if each.kind == "fact")
     title = " ".join([first.text, *(each.text for each in rest if each.kind == "best")])
     holds = [each.text for each in rest if each.kind == "holds"]
@@ -52,14 +61,9 @@ def rule_text(rule: Rule) -> str:
     return "\n".join([f"{title}: {facts}." if facts else title, *holds, *([about] if about else [])])
 
 
-def rule_details(rule: Rule) -> str:
-    """Return what `rule_text` says, and how we know it: one line per statement."""
-    return _with_details(rule_text(rule), say.rule_details_of(rule))
-
-
-def rules_text(rules: Rules) -> str:
-    """Return what is said of several rules: how many rows they cover, each rule, and what is certified."""
-    first, *rest = say.rules_statements_of(rules)
+@text_of.register
+def _(rules: Rules) -> str:
+    first, *rest = say.statements_of(rules)
     lines, n, n_more = [first.text], 0, max(0, len(rules) - _MOST_RULES)
     for each in rest:
         n += each.kind == "rule"
@@ -72,9 +76,9 @@ def rules_text(rules: Rules) -> str:
     return "\n".join(lines)
 
 
-def reasons_text(reasons: Reasons) -> str:
-    """Return what is said of reasons: the decision, each reason, and what is close to the cut."""
-    decision, lead, *rest = say.reasons_statements_of(reasons)
+@text_of.register
+def _(reasons: Reasons) -> str:
+    decision, lead, *rest = say.statements_of(reasons)
     width = max((cell_width(each.amount) for each in rest), default=0)
     lines = [
         each.text if each.kind == "note" else f"  {pad(each.amount, width, align_right=True)}  {each.text}"
@@ -83,20 +87,13 @@ def reasons_text(reasons: Reasons) -> str:
     return "\n".join([decision.text, lead.text, *lines])
 
 
-def reasons_details(reasons: Reasons) -> str:
-    """Return what `reasons_text` says, and how we know it: one line per statement."""
-    return _with_details(reasons_text(reasons), say.reasons_details_of(reasons))
+@text_of.register
+def _(result: Comparison | Drift) -> str:
+    return comparisons.text(result)
 
 
-def _with_details(text: str, details: Iterable[Statement]) -> str:
-    lines = [
-        f"  {each.text}" if each.kind in ("effect", "shortfall", "alternative") else each.text for each in details
-    ]
-    return "\n".join([text, "", *lines])
-
-
-def frontier_text(frontier: Frontier) -> str:
-    """Return what each further fact gains, one line per number of facts."""
+@text_of.register
+def _(frontier: Frontier) -> str:
     unit = f" {say.shown(frontier.output.unit)}" if frontier.output.unit else ""
     rows = [
         ("k", "R2", "typical error", "facts"),

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from anchorline.facts import Fact
 from anchorline.result.explanation import Output, Share, contradictory_facts
-from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record
+from anchorline.result.frames import frame_of
+from anchorline.result.json_format import Displayed
 
 
 class Move(enum.Enum):
@@ -109,7 +109,7 @@ class Gate:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Comparison(Record):
+class Comparison(Displayed):
     """How a new model differs from an old one; all limits hold together, and at every look.
 
     ``decisions`` is the share of rows that are decided otherwise; a number is, if it differs by more than
@@ -119,9 +119,6 @@ class Comparison(Record):
     """
 
     _KIND: ClassVar[str] = "comparison"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("settings", "space", "versions")
-    _CONTRADICTION: ClassVar[str] = "The comparison contradicts itself"
-    _OTHER_KIND: ClassVar[str] = "Not an anchorline comparison"
 
     output: Output
     spread: float
@@ -153,24 +150,8 @@ class Comparison(Record):
         """The attributes whose effects differ, the largest difference first."""
         return tuple(each for each in self.attributes if each.move is not Move.SAME)
 
-    def __str__(self) -> str:
-        from anchorline.render.comparisons import text_of
-
-        return text_of(self)
-
     def __repr__(self) -> str:
         return f"Comparison({self.n_explained} rows, decisions={self.decisions.value:.3f}, {self.outcome.value})"
-
-    def _repr_html_(self) -> str:
-        from anchorline.render.comparisons import fragment
-
-        return fragment(self)
-
-    def to_html(self) -> str:
-        """Return one page without scripts or network."""
-        from anchorline.render.comparisons import page
-
-        return page(self)
 
     def to_junit(self) -> str:
         """Return the gates as JUnit XML: a test case per gate; an undecided one is an error."""
@@ -180,16 +161,13 @@ class Comparison(Record):
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return a frame with one row per attribute."""
-        columns: dict[str, list[Any]] = {
-            "attribute": [each.attribute for each in self.attributes],
-            "move": [each.move.value for each in self.attributes],
-            "old": [each.old for each in self.attributes],
-            "new": [each.new for each in self.attributes],
-            "change": [each.change for each in self.attributes],
-            "change_low": [each.change_low for each in self.attributes],
-        }
-        kinds = dict.fromkeys(columns, "number") | {"attribute": "text", "move": "text"}
-        return frame_in(backend, columns, kinds)
+        kinds = {"attribute": "text", "move": "text"}
+        kinds |= dict.fromkeys(("old", "new", "change", "change_low"), "number")
+        rows = [
+            (each.attribute, each.move.value, each.old, each.new, each.change, each.change_low)
+            for each in self.attributes
+        ]
+        return frame_of(backend, kinds, rows)
 
     def _contradictions(self) -> Iterator[str]:
         shares = [self.decisions, *(part.share for part in self.parts)]
@@ -222,7 +200,7 @@ class AttributeDrift:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Drift(Record):
+class Drift(Displayed):
     """How one model's outputs and reasons differ between two cohorts of rows; all limits hold together.
 
     The effect of an attribute on a row is the mean output of altered copies that keep its value, minus that of
@@ -230,9 +208,6 @@ class Drift(Record):
     """
 
     _KIND: ClassVar[str] = "drift"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("settings", "space", "versions")
-    _CONTRADICTION: ClassVar[str] = "The drift contradicts itself"
-    _OTHER_KIND: ClassVar[str] = "Not an anchorline drift"
 
     output: Output
     n_before: int
@@ -251,24 +226,8 @@ class Drift(Record):
         """The attributes whose mean effect differs, the largest difference first."""
         return tuple(each for each in self.attributes if each.is_real)
 
-    def __str__(self) -> str:
-        from anchorline.render.comparisons import drift_text
-
-        return drift_text(self)
-
     def __repr__(self) -> str:
         return f"Drift({self.n_before} and {self.n_after} rows, {len(self.drifted)} attributes differ)"
-
-    def _repr_html_(self) -> str:
-        from anchorline.render.comparisons import drift_fragment
-
-        return drift_fragment(self)
-
-    def to_html(self) -> str:
-        """Return one page without scripts or network."""
-        from anchorline.render.comparisons import drift_page
-
-        return drift_page(self)
 
     def _contradictions(self) -> Iterator[str]:
         for name, change, is_real in [

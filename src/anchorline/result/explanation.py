@@ -9,8 +9,8 @@ import numpy as np
 
 from anchorline.errors import CertificateError
 from anchorline.facts import KINDS, Fact
-from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record, is_number
+from anchorline.result.frames import frame_of
+from anchorline.result.json_format import Displayed, is_number
 
 _ROUNDING = 1e-9  # of shares and of objectives
 _SCALES = (None, "log-odds", "margin")
@@ -166,7 +166,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Explanation(Record):
+class Explanation(Displayed):
     r"""A short sum of facts that adds up exactly to a prediction, and what was measured about it.
 
     ``prediction = base + contributions.sum()``; contribution :math:`v_j b_j`, effect :math:`v_j`. Facts are sorted
@@ -228,25 +228,15 @@ class Explanation(Record):
         """Whether it is proven that no sum of as many facts fits better, by more than 1% of the variance."""
         return self.proof.status == "proven"
 
-    def __str__(self) -> str:
-        from anchorline.render.text import explanation_text
-
-        return explanation_text(self)
-
     def __repr__(self) -> str:
         facts = f"{len(self.facts)} fact{'s' * (len(self.facts) != 1)}"
         return f"Explanation({self.output.name!r}, prediction={self.prediction:g}, {facts}, {self.verdict.value})"
 
     def details(self) -> str:
         """Return how we know: what an altered copy is, every figure with its limits, effects and proof."""
-        from anchorline.render.text import explanation_details
+        from anchorline.render.text import details_text
 
-        return explanation_details(self)
-
-    def _repr_html_(self) -> str:
-        from anchorline.render.report import fragment
-
-        return fragment(self)
+        return details_text(self)
 
     def to_html(self, frontier: Any = None, rule: Any = None) -> str:
         """Return one page without scripts or network; add the `Frontier` of the same row, or its `Rule`."""
@@ -267,14 +257,11 @@ class Explanation(Record):
         """Return a frame of the given backend with fact, column, contribution and effect; the base is last."""
         from anchorline.render.statements import fact_text
 
-        columns: dict[str, list[Any]] = {
-            "fact": [fact_text(fact, self.space) for fact in self.facts] + ["(base)"],
-            "column": [fact.column for fact in self.facts] + [None],
-            "contribution": [*self.contributions.tolist(), self.base],
-            "effect": [*self.effects.tolist(), None],
-        }
+        said = [(fact_text(fact, self.space), fact.column) for fact in self.facts]
+        figures = zip(self.contributions.tolist(), self.effects.tolist(), strict=True)
+        rows = [(*words, *numbers) for words, numbers in zip(said, figures, strict=True)]
         kinds = {"fact": "text", "column": "text", "contribution": "number", "effect": "number"}
-        return frame_in(backend, columns, kinds)
+        return frame_of(backend, kinds, [*rows, ("(base)", None, self.base, None)])
 
     def to_shap(self, *, content: bool = False) -> Any:
         """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions.

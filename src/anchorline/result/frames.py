@@ -43,6 +43,12 @@ def frame_in(backend: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str,
         raise MissingDependencyError(f"{message} Type: pip install {library.name.lower()}") from error
 
 
+def frame_of(backend: Any, kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Any:
+    """Return a frame of rows, whose columns are named and typed by ``kinds``, as in `frame_in`."""
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(kinds)}
+    return frame_in(backend, columns, kinds)
+
+
 def _library(backend: Any) -> Any:
     import narwhals as nw
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from anchorline.facts import Fact
 from anchorline.result.explanation import Output
-from anchorline.result.frames import frame_in
+from anchorline.result.frames import frame_of
 from anchorline.result.json_format import Record
 
 _ROUNDING = 1e-9
@@ -61,11 +61,6 @@ class Frontier(Record):
         """Typical error of every point in the output's own units: the root of its objective."""
         return tuple(math.sqrt(max(0.0, point.objective)) for point in self.points)
 
-    def __str__(self) -> str:
-        from anchorline.render.text import frontier_text
-
-        return frontier_text(self)
-
     def __repr__(self) -> str:
         ks = ", ".join(str(point.k) for point in self.points)
         return f"Frontier({self.output.name!r}, prediction={self.prediction:g}, k = {ks})"
@@ -85,16 +80,13 @@ class Frontier(Record):
         """Return one row per k, as a frame of the given backend."""
         from anchorline.render.statements import fact_text
 
-        columns: dict[str, list[Any]] = {
-            "k": [point.k for point in self.points],
-            "n_facts": [len(point.facts) for point in self.points],
-            "r2": [*self.r2],
-            "error": [*self.errors],
-            "status": [point.status for point in self.points],
-            "facts": [" and ".join(fact_text(fact, self.space) for fact in point.facts) for point in self.points],
-        }
-        kinds = dict.fromkeys(columns, "number") | {"status": "text", "facts": "text"}
-        return frame_in(backend, columns, kinds | {"k": "place", "n_facts": "place"})
+        kinds = {"k": "place", "n_facts": "place", "r2": "number", "error": "number"}
+        texts = [" and ".join(fact_text(fact, self.space) for fact in point.facts) for point in self.points]
+        rows = [
+            (point.k, len(point.facts), r2, error, point.status, text)
+            for point, r2, error, text in zip(self.points, self.r2, self.errors, texts, strict=True)
+        ]
+        return frame_of(backend, kinds | {"status": "text", "facts": "text"}, rows)
 
     def _contradictions(self) -> Iterator[str]:
         """Yield what figures of a frontier contradict each other."""

@@ -106,6 +106,11 @@ class Record(ABC):  # noqa: PLW1641  an explanation holds arrays, so that nobody
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.to_json() == other.to_json()
 
+    def __str__(self) -> str:
+        from anchorline.render.text import text_of
+
+        return text_of(self)
+
     def to_json(self) -> str:
         """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
         return write_record(self._KIND, self)
@@ -136,6 +141,21 @@ def _unusable(record: Any) -> Iterator[str]:
 def is_number(value: Any) -> bool:
     """Return whether a plain value is a finite number, and neither a boolean nor a text."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class Displayed(Record):
+    """A result with a view for notebooks and a page of its own."""
+
+    def _repr_html_(self) -> str:
+        from anchorline.render.report import fragment
+
+        return fragment(self)
+
+    def to_html(self) -> str:
+        """Return one page without scripts or network."""
+        from anchorline.render.report import page
+
+        return page(self)
 
 
 def frozen(value: Any) -> Any:

@@ -9,8 +9,8 @@ from anchorline.errors import ReasonsError
 from anchorline.facts import Fact
 from anchorline.result.codes import Codes
 from anchorline.result.explanation import Output
-from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record, frozen, is_number
+from anchorline.result.frames import frame_of
+from anchorline.result.json_format import Displayed, frozen, is_number
 
 PRINCIPAL = 0.05  # of the largest shortfall: an attribute with less is not a principal reason
 
@@ -113,7 +113,7 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reasons(Record):
+class Reasons(Displayed):
     """The main reasons of an adverse decision, worst first, and everything from which they follow.
 
     ``shortfalls`` has all attributes, the largest first. ``near_ties`` are attributes on either side of the cut
@@ -124,9 +124,6 @@ class Reasons(Record):
     """
 
     _KIND: ClassVar[str] = "reasons"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("instance", "settings", "space", "versions")
-    _CONTRADICTION: ClassVar[str] = "The reasons contradict themselves"
-    _OTHER_KIND: ClassVar[str] = "Not the JSON of reasons"
     facts: ClassVar[tuple[Fact, ...]] = ()  # reasons are about attributes
 
     instance: Any
@@ -166,24 +163,14 @@ class Reasons(Record):
         """Return the shortfall of an attribute."""
         return {each.attribute: each for each in self.shortfalls}[attribute]
 
-    def __str__(self) -> str:
-        from anchorline.render.text import reasons_text
-
-        return reasons_text(self)
-
     def __repr__(self) -> str:
         return f"Reasons({', '.join(reason.attribute for reason in self)})"
 
     def details(self) -> str:
         """Return how we know: what was compared, the shortfall of every attribute, near ties, and the codes."""
-        from anchorline.render.text import reasons_details
+        from anchorline.render.text import details_text
 
-        return reasons_details(self)
-
-    def _repr_html_(self) -> str:
-        from anchorline.render.report import fragment
-
-        return fragment(self)
+        return details_text(self)
 
     def to_html(self, case: str = "") -> str:
         """Return one page for the file, without scripts or network; ``case`` names it there, such as "Row 17"."""
@@ -193,17 +180,10 @@ class Reasons(Record):
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return a frame of the given backend with one row per reason."""
-        found = [self.shortfall(reason.attribute) for reason in self]
-        columns: dict[str, list[Any]] = {
-            "attribute": [reason.attribute for reason in self],
-            "code": [reason.code for reason in self],
-            "text": [reason.text for reason in self],
-            "shortfall": [each.value for each in found],
-            "low": [each.low for each in found],
-            "high": [each.high for each in found],
-        }
-        kinds = dict.fromkeys(columns, "number") | dict.fromkeys(("attribute", "code", "text"), "text")
-        return frame_in(backend, columns, kinds)
+        found = [(reason, self.shortfall(reason.attribute)) for reason in self]
+        rows = [(each.attribute, each.code, each.text, own.value, own.low, own.high) for each, own in found]
+        kinds = dict.fromkeys(("attribute", "code", "text"), "text")
+        return frame_of(backend, kinds | dict.fromkeys(("shortfall", "low", "high"), "number"), rows)
 
     def _contradictions(self) -> Iterator[str]:
         by_name = {each.attribute: each for each in self.shortfalls}

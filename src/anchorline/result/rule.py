@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from anchorline.facts import Fact
 from anchorline.result.explanation import Output, Queries, Rows, Share, contradictory_facts, contradictory_measures
-from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record, is_number
+from anchorline.result.frames import frame_of
+from anchorline.result.json_format import Displayed, Record, is_number
 
 _ROUNDING = 1e-9  # of shares
 
@@ -59,7 +59,7 @@ class RuleProof:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rule(Record):
+class Rule(Displayed):
     """A rule about one prediction: its facts, how often the decision stays while they hold, and for how many rows.
 
     ``holds`` is the smaller of ``holds_drawn`` (copies whose values of the facts' columns are those of random rows
@@ -102,31 +102,15 @@ class Rule(Record):
         """Whether the decision stays as often as asked; true if nothing was asked for."""
         return self.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS, RuleVerdict.MEASURED)
 
-    def __str__(self) -> str:
-        from anchorline.render.text import rule_text
-
-        return rule_text(self)
-
     def __repr__(self) -> str:
         facts = f"{len(self.facts)} fact{'s' * (len(self.facts) != 1)}"
         return f"Rule({self.output.name!r}, {facts}, holds={self.holds.value:.3f}, {self.verdict.value})"
 
     def details(self) -> str:
         """Return how we know: what an altered copy is, every figure with its limits, and how it was found."""
-        from anchorline.render.text import rule_details
+        from anchorline.render.text import details_text
 
-        return rule_details(self)
-
-    def _repr_html_(self) -> str:
-        from anchorline.render.report import fragment
-
-        return fragment(self)
-
-    def to_html(self) -> str:
-        """Return one page without scripts or network."""
-        from anchorline.render.report import page
-
-        return page(self)
+        return details_text(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a strip per fact: where the row lies, where the fact ends, and where the model turns."""
@@ -138,11 +122,8 @@ class Rule(Record):
         """Return a frame of the given backend with one row per fact."""
         from anchorline.render.statements import fact_text
 
-        columns: dict[str, list[Any]] = {
-            "fact": [fact_text(fact, self.space) for fact in self.facts],
-            "column": [fact.column for fact in self.facts],
-        }
-        return frame_in(backend, columns, {"fact": "text", "column": "text"})
+        rows = [(fact_text(fact, self.space), fact.column) for fact in self.facts]
+        return frame_of(backend, {"fact": "text", "column": "text"}, rows)
 
     def _contradictions(self) -> Iterator[str]:
         """Yield what figures of a rule contradict each other."""
@@ -240,11 +221,6 @@ class Rules(Record):
     def __iter__(self) -> Iterator[CoveringRule]:
         return iter(self.rules)
 
-    def __str__(self) -> str:
-        from anchorline.render.text import rules_text
-
-        return rules_text(self)
-
     def __repr__(self) -> str:
         return f"Rules({len(self.rules)} rules cover {self.n_covered} of {self.n_rows} rows, {self.status})"
 
@@ -265,8 +241,7 @@ class Rules(Record):
             )
             for each in self.rules
         ]
-        columns = {name: [row[j] for row in rows] for j, name in enumerate(_COLUMNS)}
-        return frame_in(backend, columns, _COLUMNS)
+        return frame_of(backend, _COLUMNS, rows)
 
     def _contradictions(self) -> Iterator[str]:
         covered = {row for each in self.rules for row in each.alike}

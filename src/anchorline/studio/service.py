@@ -23,7 +23,7 @@ from anchorline.explainer import Explainer
 from anchorline.model.predictor import Predictor, output_name
 from anchorline.render.characters import printable
 from anchorline.render.comparisons import blocks
-from anchorline.render.statements import rules_statements_of
+from anchorline.render.statements import statements_of
 from anchorline.result.explanation import Explanation
 from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
@@ -349,7 +349,7 @@ class ExplanationService:
         content = progress_of(cohort) | {"lines": []}
         if cohort.explained:
             found = cover(dict(cohort.explained), len(cohort.failures))
-            said = rules_statements_of(found)
+            said = statements_of(found)
             content["lines"] = [{"kind": each.kind, "text": each.text, **each.figures} for each in said]
         return _json(content)
 

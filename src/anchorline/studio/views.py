@@ -25,10 +25,6 @@ from anchorline.render.statements import (
     details_of,
     digits_of,
     legend,
-    reasons_details_of,
-    reasons_statements_of,
-    rule_details_of,
-    rule_statements_of,
     shade_caption,
     statements_of,
 )
@@ -175,7 +171,7 @@ def rule_view(rule: Rule) -> dict[str, Any]:
 
     Places and widths of ``bands`` are shares of their width.
     """
-    head, *rest = rule_statements_of(rule)
+    head, *rest = statements_of(rule)
     bands = bands_of(rule)
     evidence = (" ".join(each.text for each in rest if each.kind in kinds) for kinds in _RULE_EVIDENCE)
     return {
@@ -187,7 +183,7 @@ def rule_view(rule: Rule) -> dict[str, Any]:
         "caption": f"{band_caption(rule)} {shade_caption(rule)}" if bands else "",
         "evidence": [text for text in evidence if text],
         "meters": _meters(rule, RuleWords(rule)),
-        "details": [{"kind": each.kind, "text": each.text} for each in rule_details_of(rule)],
+        "details": [{"kind": each.kind, "text": each.text} for each in details_of(rule)],
         "holds": rule.settings["holds"],
         "json": rule.to_json(),
     }
@@ -217,7 +213,7 @@ def changes_view(changes: Changes) -> dict[str, Any]:
 
 def reasons_view(reasons: Reasons) -> dict[str, Any]:
     """Return the reasons for the page, the codes and texts of the letter, and the sealed JSON."""
-    _, lead, *rest = reasons_statements_of(reasons)
+    _, lead, *rest = statements_of(reasons)
     stated = [each for each in rest if each.kind == "reason"]
     return {
         "lead": lead.text,
@@ -226,7 +222,7 @@ def reasons_view(reasons: Reasons) -> dict[str, Any]:
             for each in stated
         ],
         "notes": [each.text for each in rest if each.kind == "note"],
-        "details": [{"kind": each.kind, "text": each.text} for each in reasons_details_of(reasons)],
+        "details": [{"kind": each.kind, "text": each.text} for each in details_of(reasons)],
         "letter": [
             {"code": printable(reason.code), "text": printable_lines(reason.text or reason.attribute)}
             for reason in reasons

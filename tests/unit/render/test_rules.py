@@ -20,7 +20,7 @@ from anchorline.facts import Fact
 from anchorline.render.geometry import STEPS, UNKNOWN, bands_of
 from anchorline.render.pictures import plot_rule
 from anchorline.render.report import fragment, page
-from anchorline.render.statements import RuleWords, legend, rule_details_of, rule_statements_of
+from anchorline.render.statements import RuleWords, details_of, legend, statements_of
 from anchorline.result.explanation import Choices, Output, Queries, Rows
 from anchorline.result.rule import RuleProof, RuleVerdict
 from benchmarks.truth import words_beside_facts
@@ -235,7 +235,7 @@ def test_what_is_printed(name):
 @pytest.mark.parametrize("name", PRINTED)
 def test_every_statement_is_printed_and_plain(name):
     rule = PRINTED[name][0]
-    for said, text in ((rule_statements_of, str(rule)), (rule_details_of, rule.details())):
+    for said, text in ((statements_of, str(rule)), (details_of, rule.details())):
         for each in said(rule):
             assert each.text in text
             json.dumps(asdict(each), allow_nan=False)
@@ -459,7 +459,7 @@ def test_it_is_well_formed_and_says_every_statement(name, form):
     assert not [attribute for attribute in read.attributes if attribute[1].startswith("on")]
     links = [value for _, attribute, value in read.attributes if attribute in ("href", "src", "action")]
     assert all(link.startswith("data:image/png;base64,") for link in links)
-    for each in (*rule_statements_of(rule), *rule_details_of(rule)):
+    for each in (*statements_of(rule), *details_of(rule)):
         assert " ".join(each.text.split()) in read.text
     if form is page:
         assert read.tags.count("h1") == read.tags.count("main") == 1
@@ -508,7 +508,7 @@ def test_nothing_from_data_controls_text_or_page(name):
         Fact("4", name, "missing"),
     )
     rule = made_rule(output=output, facts=facts, space=TABLE | {"noun": name})
-    for text in (rule.details().replace("\n", ""), *(each.text for each in rule_statements_of(rule))):
+    for text in (rule.details().replace("\n", ""), *(each.text for each in statements_of(rule))):
         assert all(character.isprintable() or character in "\u200c\u200d" for character in text)
     assert len(str(rule).splitlines()) == 3
     Read(page(rule))
@@ -529,7 +529,7 @@ def test_regions_and_stretches_of_a_rule_are_drawn():
 def test_sum_and_rule_share_a_page():
     e, rule = made_explanation(), made_rule()
     read = Read(e.to_html(rule=rule))
-    for each in rule_statements_of(rule):
+    for each in statements_of(rule):
         assert each.text in read.text
     assert str(e).splitlines()[-1] in read.text
     assert read.tags.count("h1") == 1
@@ -571,7 +571,7 @@ def test_bars_are_the_parts_and_the_frame(name):
     assert [line.get_xdata()[0] for line in ax.lines] == pytest.approx([band.own for band in bands])
     assert len(ax.get_yticklabels()) == len(rule.facts)
     assert all(label.text in said for band in bands for label in band.labels)
-    assert rule_statements_of(rule)[0].text in said
+    assert statements_of(rule)[0].text in said
 
 
 def _width(band):

@@ -9,7 +9,7 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import ParameterError, TamperedError
-from anchorline.render.statements import rules_statements_of
+from anchorline.render.statements import statements_of
 from anchorline.result.rule import Rule, RuleVerdict
 from anchorline.rules.cover import fewest
 from helpers.sealing import resealed
@@ -134,7 +134,7 @@ def test_numbers_are_alike_within_the_tolerance_of_the_rule():
     explainer = al.Explainer(lambda z: 10.0 + 4 * z[:, 0] + 0.1 * z[:, 1], al.Hypercube(["a", "b", "c"]))
     rules = explainer.explain_many([*product([1, -1], repeat=3)], rule={"within": 1.0}).rules()
     assert [(len(each.alike), len(each.otherwise)) for each in rules] == [(4, 0), (4, 0)]
-    statements = [each.text for each in rules_statements_of(rules)]
+    statements = [each.text for each in statements_of(rules)]
     assert statements[2] == "Of 8 rows, 4 have this fact; all of them get such a value."
     assert "stay within its tolerance" in statements[-1]
 
