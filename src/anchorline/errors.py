@@ -1,40 +1,5 @@
 """Every error that anchorline raises on purpose, in one tree.
 
-::
-
-    AnchorlineError
-    |- InstanceError (ValueError)             the instance to explain does not belong to the space
-    |  `- InstanceNeededError (ValueError)    a record identifies its instance but does not contain it
-    |- ParameterError (ValueError)            k, sigma, queries, ... out of range
-    |- ReasonsError (ValueError)              no reasons may be stated for a decision
-    |  |- FavorableError (ValueError)         the decision is favorable, so that nothing is adverse
-    |  |- ProhibitedError (ValueError)        a prohibited attribute would be a principal reason
-    |  `- UnmappedError (ValueError)          a reason has no code
-    |- SampleError (ValueError)               cells, flips, drops or weights that do not fit together
-    |- PredictorError (RuntimeError)          the model raised an exception
-    |  `- RemoteModelError (RuntimeError)     a model behind an address failed, or its answer is unusable
-    |     `- RemoteRefusalError (RuntimeError)  the server refused the request; another attempt would not help
-    |- PredictorOutputError (ValueError)      the model did not return one finite number per row
-    |- BudgetError (RuntimeError)             the request needs more queries than allowed
-    |- CacheError (RuntimeError)              a file of answers is damaged or cannot serve this model
-    |- NotOptimalError (RuntimeError)         a proved optimum was required and was not reached (paper)
-    |- InfeasibleError (ArithmeticError)      no explanation satisfies both the box and anchoring (paper)
-    |- NumericalError (ArithmeticError)       the statistics are too ill-conditioned to decide (paper)
-    |- CertificateError (ArithmeticError)     figures of a solution or of a result contradict each other
-    |- BackendError (RuntimeError)            an external solver failed or returned an unknown status (paper)
-    |- MissingDependencyError (ImportError)   an optional package is not installed, or cannot be imported
-    |- ModelFileError (ValueError)            a model cannot be loaded: not found, damaged, or of another kind
-    |- UntrustedError (ValueError)            loading the model would run code, or build types that are not trusted
-    |- ModelInputError (ValueError)           the rows lack columns or values that the loaded model needs
-    |- TableFileError (ValueError)            a file cannot be read as a table
-    |- OutputFileError (OSError)              a file could not be written; no partial file is left
-    |- RowError (RuntimeError)                one row of many has no explanation
-    |- WorkerError (RuntimeError)             worker processes died, and a single row is not the cause
-    |  `- UnpackableError (RuntimeError)      a model cannot be sent to another process
-    |- JournalError (ValueError)              a batch cannot start or resume with the existing files
-    |- FormatError (ValueError)               a text is not an explanation of a known schema
-    `- TamperedError (FormatError)            an explanation was changed after it was written
-
 Messages say what was received, what is needed and what to type. All errors can be pickled.
 
 `SetupWarning` (UserWarning) is the only warning: a model and its table do not seem to belong together.
