@@ -78,15 +78,15 @@ _IN_OUTPUT_UNITS = re.compile(
 _SQUARED = re.compile(r"^proof|\.objective$")
 _BY_SEARCH = re.compile(r"(options|levels|n_queries|settings\.cost)\b")  # what costs and leaves of trees decide
 _SINGLE = 1e-5  # answers in single precision may differ by this, because the row was asked about among others
-_SUBJECTS: dict[type, str] = {
-    Explanation: "explanation",
-    Rule: "rule",
-    Changes: "list of changes",
-    Reasons: "list of reasons",
-}
 # What settings that nobody could have chosen may lead to.
 _NOT_COMPUTED = (AnchorlineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-_KINDS: dict[Any, type[Rule | Changes | Reasons]] = {"rule": Rule, "changes": Changes, "reasons": Reasons}
+_KINDS: dict[Any, type[Explanation | Rule | Changes | Reasons]] = {
+    "explanation": Explanation,
+    "rule": Rule,
+    "changes": Changes,
+    "reasons": Reasons,
+}
+_SUBJECTS = dict(zip(_KINDS.values(), ("explanation", "rule", "list of changes", "list of reasons"), strict=True))
 
 Reproduced = Explanation | Rule
 """Records that are made again from their settings, and compared."""
@@ -267,7 +267,7 @@ def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: A
     again: Reproduced | None = None
     try:
         again = found()
-        differing = differences(claimed, again)
+        differing = list(differences(claimed, again))
     except (ParameterError, PredictorOutputError, BudgetError) as error:
         differing = [Reason("other_answers", detail=str(error))]
     if not differing:
@@ -386,37 +386,45 @@ def _as_json(instance: Any) -> str:
 # Two records of the same case, figure by figure
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """The largest output, and the largest difference of outputs, as the verifier finds them."""
-
-    output: float
-    drop: float
-
-    def tolerance(self, where: str) -> float:
-        """Return by how much rounding may change a figure, whatever its size: shares, outputs, or squares."""
-        of_drops = ROUNDING * self.drop + _LAST_BITS * self.output
-        if _SQUARED.search(where):
-            return of_drops * self.drop
-        return of_drops if _IN_OUTPUT_UNITS.search(where) else ROUNDING
+def differences(stated: Reproduced | Reasons, found: Reproduced | Reasons) -> Iterator[Reason]:
+    """Yield every figure that differs, by its place in the JSON; numbers that were computed up to rounding."""
+    ours, own, allowed = leaves_of(stated.to_json()), leaves_of(found.to_json()), _rounding_of(found)
+    for where in sorted((ours.keys() | own.keys()) - {"model"}):  # what identifies the model is judged by itself
+        one, other = ours.get(where), own.get(where)
+        if where not in ours or where not in own or not _is_equal(one, other, allowed(where)):
+            yield Reason("differs", where, one, other)
 
 
-def differences(stated: Reproduced, found: Reproduced) -> list[Reason]:
-    """Return every figure that differs, by its place in the JSON; numbers that were computed up to rounding."""
-    ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
-    outputs, drops = [found.prediction], [0.0]
-    if isinstance(stated, Explanation) and isinstance(found, Explanation):
+def _rounding_of(found: Reproduced | Reasons) -> Callable[[str], float | None]:
+    """Return by how much rounding may change a figure whatever its size, by its place; None: not at all.
+
+    That depends on the largest output and the largest difference of outputs, as the verifier finds them.
+    """
+    outputs, drops, left_open = [found.prediction], [0.0], 0.0
+    if isinstance(found, Reasons):
+        drops += [each.value for each in found.shortfalls]
+    elif isinstance(found, Explanation):
         outputs += [found.base]
         drops += [*found.effects.tolist(), *([] if found.fit is None else [found.fit.baseline])]
-        bounds = stated.proof.lower_bound, found.proof.lower_bound
-        if abs(bounds[0] - bounds[1]) <= _LEFT_OPEN * found.proof.variance:
-            ours["proof.lower_bound"] = own["proof.lower_bound"]
-    scale = _Scale(max(map(abs, outputs)), max(map(abs, drops)))
-    return [
-        Reason("differs", where, ours.get(where), own.get(where))
-        for where in sorted(ours.keys() | own.keys())
-        if where not in ours or where not in own or not _same(where, ours[where], own[where], scale)
-    ]
+        left_open = _LEFT_OPEN * found.proof.variance
+    drop = max(map(abs, drops))
+    of_drops = ROUNDING * drop + _LAST_BITS * max(map(abs, outputs))
+
+    def allowed(where: str) -> float | None:
+        if not _COMPUTED.search(where):
+            return None
+        if _SQUARED.search(where):
+            return max(of_drops * drop, left_open if where == "proof.lower_bound" else 0.0)
+        return of_drops if _IN_OUTPUT_UNITS.search(where) else ROUNDING
+
+    return allowed
+
+
+def _is_equal(stated: Any, found: Any, allowed: float | None = 0.0) -> bool:
+    """Return whether two values are equal, floats up to rounding; 1 is not 1.0, which is printed otherwise."""
+    if allowed is not None and isinstance(stated, float) and isinstance(found, float):
+        return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=allowed)
+    return type(stated) is type(found) and bool(stated == found)
 
 
 def leaves_of(text: str) -> dict[str, Any]:
@@ -440,13 +448,6 @@ def _flat(where: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _flat(f"{where}[{place}]", below)
     else:
         yield where, value
-
-
-def _same(where: str, stated: Any, found: Any, scale: _Scale) -> bool:
-    """Return whether two values are equal; a float that was computed up to rounding, in its own units."""
-    if not (isinstance(stated, float) and isinstance(found, float) and _COMPUTED.search(where)):
-        return type(stated) is type(found) and bool(stated == found)  # 1 is not 1.0, which is printed otherwise
-    return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=scale.tolerance(where))
 
 
 # Fresh neighbors
@@ -651,13 +652,6 @@ def _unlike(stated: Any, found: Any, where: str) -> Iterator[Reason]:
         yield Reason("differs", where, stated, found)
 
 
-def _is_equal(stated: Any, found: Any) -> bool:
-    """Return whether two values are equal, floats up to rounding, relative to their own size."""
-    if isinstance(stated, float) and isinstance(found, float):
-        return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=0.0)
-    return type(stated) is type(found) and bool(stated == found)
-
-
 # Reasons
 
 
@@ -680,7 +674,7 @@ def verify_reasons(claimed: Reasons, explainer: Explainer, instance: Any, seed: 
             return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong)) if wrong else _unknown("no_leaves")
         explainer = explainer.without_trees()  # it was made from a mere function
         found = Reasons.from_json(again())
-    wrong = list(_reason_differences(claimed, found))
+    wrong = list(differences(claimed, found))
     if wrong:
         return _if_steady(again, *wrong)
     if claimed.source == "drawn" and (wrong := doubts_of()):
@@ -692,18 +686,6 @@ def verify_reasons(claimed: Reasons, explainer: Explainer, instance: Any, seed: 
     notes += [Reason("codes_by_maker", stated=claimed.codes_sha256)] if settings.codes else []
     notes += [Reason("time_by_maker", stated=settings.time)] if settings.time else []
     return Verification(Outcome.HOLDS, (*notes, *_named_by_maker(claimed.output, explainer.model)))
-
-
-def _reason_differences(stated: Reasons, found: Reasons) -> Iterator[Reason]:
-    """Yield every figure of reasons that differs; what was computed by more than rounding, in its own units.
-
-    What identifies the model is judged by itself.
-    """
-    ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
-    scale = _Scale(abs(found.prediction), max((abs(each.value) for each in found.shortfalls), default=0.0))
-    for where in sorted((ours.keys() | own.keys()) - {"model"}):
-        if where not in ours or where not in own or not _same(where, ours[where], own[where], scale):
-            yield Reason("differs", where, ours.get(where), own.get(where))
 
 
 def _reason_doubts(stated: Reasons, fresh: Reasons) -> Iterator[Reason]:
