@@ -6,7 +6,6 @@ evidence, and folded below them how we know. Of a rule: its facts, each with its
 
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -74,8 +73,8 @@ def fragment(result: Any) -> str:
     """
     if isinstance(result, Comparison | Drift):
         return comparisons.fragment(result)
-    sheet = _sheet_of(result)
-    top = f"<p><b>{sheet.title()}</b>{sheet.verdict and f' {sheet.verdict}'}</p>{sheet.answer()}"
+    sheet = _Sheet(result)
+    top = f"<p><b>{sheet.title}</b>{sheet.verdict and f' {sheet.verdict}'}</p>{sheet.answer}"
     return view(f"{top}{sheet.how_we_know()}")
 
 
@@ -140,15 +139,15 @@ def page(result: Any, frontier: Frontier | None = None, rule: Rule | None = None
     """
     if isinstance(result, Comparison | Drift):
         return comparisons.page(result)
-    sheet = _sheet_of(result)
+    sheet = _Sheet(result)
     verdict = f"<p>{sheet.verdict}</p>" if sheet.verdict else ""
     verdict += f"<p><bdi>{escape(say.shown(case))}</bdi></p>" if case else ""
-    body = f"<section><h1>{sheet.title()}</h1>{verdict}{sheet.answer()}{_caption(sheet.legend())}</section>"
+    body = f"<section><h1>{sheet.title}</h1>{verdict}{sheet.answer}{_caption(sheet.legend)}</section>"
     if rule is not None:
         body = f'<div class="pair">{body}{_beside(result, rule)}</div>'
     body += "" if frontier is None else _frontier(result, frontier)
     body += _values(result) + _folds(sheet)
-    return document(sheet.head.text, body, has_images=True)
+    return document(sheet.head, body, has_images=True)
 
 
 def _beside(explanation: Subject, rule: Rule) -> str:
@@ -163,127 +162,87 @@ def _beside(explanation: Subject, rule: Rule) -> str:
             "The rule belongs to another row or output than the explanation. Type "
             "e.to_html(rule=explainer.rule(row)) with the same row."
         )
-    sheet = _sheet_of(rule)
-    return f"<section><h2>{sheet.title()}</h2>{sheet.answer()}{sheet.how_we_know()}</section>"
+    sheet = _Sheet(rule)
+    return f"<section><h2>{sheet.title}</h2>{sheet.answer}{sheet.how_we_know()}</section>"
 
 
-class _Sheet(ABC):
-    """The statements about a result, as pieces of a page: the head, the rest, and how we know."""
+class _Sheet:
+    """What is said of a result, as pieces of a page: ``head`` and ``legend`` are texts, all others are markup."""
 
-    verdict = ""
-
-    def __init__(self, result: Any, statements: Sequence[Statement], how: Sequence[Statement]) -> None:
-        self.result, self.write, self.words, self.how = result, Sentences(result), Words(result), how
-        self.head, *self.rest = statements
-
-    def title(self) -> str:
-        """Return the head."""
-        return self.write(self.head.text)
-
-    @abstractmethod
-    def answer(self) -> str:
-        """Return what follows the title."""
-
-    def legend(self) -> str:
-        """Return what an altered copy is."""
-        return say.legend(self.result)
-
-    @property
-    def how_below(self) -> Sequence[Statement]:
-        """How we know, of which the page has nothing above."""
-        return self.how
+    def __init__(self, result: Subject) -> None:
+        self.result, self.write, self.words, self.verdict = result, Sentences(result), Words(result), ""
+        head, *rest = say.statements_of(result)
+        self.how = say.details_of(result)
+        self.head, self.legend, self.title = head.text, self.how[0].text, self.write(head.text)
+        if isinstance(result, Rule):
+            self.title = f'<span class="al-{_RULE_CLASSES[result.verdict].value}">{self.title}</span>'
+            self.answer = self._rule(result, rest)
+        elif isinstance(result, Reasons):
+            self.answer = self._reasons(rest)
+        else:
+            verdict, *rest = rest
+            code = result.verdict  # with a symbol, so that it does not rely on color
+            is_followed = any(each.amount or each.kind == "same" for each in rest)
+            self.verdict = (
+                f'<span class="al-verdict al-{code.value}"><span aria-hidden="true">{_SYMBOLS[code]}</span> '
+                f"{self.write(verdict.text)}{':' if is_followed else '.'}</span>"
+            )
+            self.answer = self._sum(result, rest)
 
     def how_we_know(self) -> str:
         """Return how we know, folded."""
-        return f"<details><summary>How we know</summary>{''.join(self.paragraphs(self.how))}</details>"
+        return f"<details><summary>How we know</summary>{self.paragraphs(self.how)}</details>"
 
-    def paragraphs(self, statements: Iterable[Statement]) -> Iterable[str]:
-        """Yield one paragraph per statement; effects and alternatives are indented."""
-        for each in statements:
-            yield f'<p class="al-{each.kind}">{self.write(each.text)}</p>'
+    def paragraphs(self, statements: Iterable[Statement]) -> str:
+        """Return one paragraph per statement; effects and alternatives are indented."""
+        return "".join(f'<p class="al-{each.kind}">{self.write(each.text)}</p>' for each in statements)
 
-    def instance(self, contributions: Sequence[float], numbers: Sequence[str], whose: str) -> str:
-        """Return the explained text, image or signal with its facts marked; nothing for a row of a table."""
-        result = self.result
-        runs, picture, curve = text_runs(result), picture_of(result), curve_of(result)
-        if runs:
-            is_long = sum(map(len, result.instance)) > LONGEST_TEXT
-            return text_markup(runs, contributions, numbers) + (_caption(CAPTIONS["long"]) if is_long else "")
-        if picture is not None:
-            facts = zip(result.facts, numbers, strict=True)
-            texts = [(say.fact_text(fact, result.space), number) for fact, number in facts]
-            labels = [f"{text}: {number}" if number else text for text, number in texts]
-            return picture_markup(picture, contributions, labels, whose)
-        return "" if curve is None else curve_markup(curve, contributions, numbers, whose)
+    def _sum(self, e: Explanation, rest: Sequence[Statement]) -> str:
+        """Return the case, the sum, and the evidence below it, with its shares or typical errors as bars."""
+        same = next((each.text for each in rest if each.kind == "same"), "")
+        lead = f"<p>{self.write(same)}{'' if same.endswith('.') else ':'}</p>" if same else ""
+        markup = _instance(e, e.contributions.tolist(), say.digits_of(e).contributions, "the sum")
+        markup += _caption(CAPTIONS[str(e.space["kind"])]) if markup and e.facts else ""
+        evidence = "".join(
+            self.paragraphs([each]) + (self._meters(e) if each.kind in ("holds", "fit") else "")
+            for each in rest
+            if not each.amount and each.kind != "same"
+        )
+        return f"{lead}{markup}{self._waterfall(e) if e.facts else ''}{evidence}"
 
-    def meters(self) -> str:
-        """Return shares with the facts, and with or without them, as bars; of a number, typical errors."""
-        result = self.result
-        these, them = f"with {escape(self.words.these)}", self.words.them
-        if not result.facts:
-            return ""
-        if result.holds is not None and result.all is not None:
-            return meters([(these, result.holds), (f"with or without {them}", result.all)], 1.0)
-        fit = None if isinstance(result, Rule) else result.fit
-        if result.holds is None and fit is not None and fit.baseline > 0:
-            largest = max(fit.error, fit.baseline)
-            return meters([(these, fit.error), (f"without {them}", fit.baseline)], largest)
-        return ""
+    def _waterfall(self, e: Explanation) -> str:
+        """Return the sum as a table; the bars beside the numbers repeat them as a waterfall."""
+        steps = steps_of(e)
+        scale = Scale([level for step in steps for level in (step.before, step.after) if level is not None])
+        rows = "".join(
+            f'<tr class="al-{step.kind}"><td class="al-number">{minus(step.number)}</td><th scope="row">'
+            f'{self.write(step.text)}</th><td class="al-track">{sum_track(scale, step)}</td></tr>'
+            for step in steps
+        )
+        return _sum_table("The sum", "adds", self.words.fact, rows) + _caption(CAPTIONS["sum"])
 
-
-def _sheet_of(result: Subject) -> _Sheet:
-    if isinstance(result, Reasons):
-        return _ReasonsSheet(result)
-    return _RuleSheet(result) if isinstance(result, Rule) else _SumSheet(result)
-
-
-class _RuleSheet(_Sheet):
-    def __init__(self, rule: Rule) -> None:
-        super().__init__(rule, say.statements_of(rule), say.details_of(rule))
-        self.rule = rule
-
-    def title(self) -> str:
-        """Return for what the rule is, or that none was found."""
-        return f'<span class="al-{_RULE_CLASSES[self.rule.verdict].value}">{self.write(self.head.text)}</span>'
-
-    def answer(self) -> str:
+    def _rule(self, rule: Rule, rest: Sequence[Statement]) -> str:
         """Return the case, each fact with its strip, and the evidence."""
-        rule, rest, n = self.rule, self.rest, len(self.rule.facts)
-        markup = self.instance([1.0] * n, [""] * n, "the rule")
+        n = len(rule.facts)
+        markup = _instance(rule, [1.0] * n, [""] * n, "the rule")
         markup += _caption(CAPTIONS[f"rule of {rule.space['kind']}"]) if markup and n else ""
         markup += "".join(f"<p>{self.write(each.text)}:</p>" for each in rest if each.kind == "best")
-        markup += self._strips() if rule.facts else ""
-        markup += "".join(self.paragraphs(each for each in rest if each.kind == "holds")) + self.meters()
+        if rule.facts:
+            bands, facts = bands_of(rule), [each.text for each in rest if each.kind == "fact"]
+            parts = [
+                f"<b>{self.write(text)}</b>{strip_markup(band)}" for band, text in zip(bands, facts, strict=True)
+            ]
+            rows = '</div><div class="al-fact"><span class="al-and">and</span> '.join(parts)
+            markup += f'<div class="al-strips"><div class="al-fact">{rows}</div></div>{strip_legend(bands)}'
+            markup += _caption(f"{say.band_caption(rule)} {say.shade_caption(rule)}")
+        markup += self.paragraphs(each for each in rest if each.kind == "holds") + self._meters(rule)
         about = " ".join(self.write(each.text) for each in rest if each.kind in ("rows", "scope"))
         return markup + (f'<p class="al-rows">{about}</p>' if about else "")
 
-    def _strips(self) -> str:
-        bands, facts = bands_of(self.rule), [each.text for each in self.rest if each.kind == "fact"]
-        rows = ""
-        for number, (band, text) in enumerate(zip(bands, facts, strict=True)):
-            joined = '<span class="al-and">and</span> ' if number else ""
-            rows += f'<div class="al-fact">{joined}<b>{self.write(text)}</b>{strip_markup(band)}</div>'
-        caption = f"{say.band_caption(self.rule)} {say.shade_caption(self.rule)}"
-        return f'<div class="al-strips">{rows}</div>{strip_legend(bands)}{_caption(caption)}'
-
-
-class _ReasonsSheet(_Sheet):
-    def __init__(self, reasons: Reasons) -> None:
-        super().__init__(reasons, say.statements_of(reasons), say.details_of(reasons))
-
-    @property
-    def how_below(self) -> Sequence[Statement]:
-        """All but what a shortfall is."""
-        return [each for each in self.how if each.kind != "legend"]
-
-    def legend(self) -> str:
-        """Return what a shortfall is."""
-        return next(each.text for each in self.how if each.kind == "legend")
-
-    def answer(self) -> str:
+    def _reasons(self, rest: Sequence[Statement]) -> str:
         """Return each reason with its shortfall as a bar, what would help, and what is close."""
-        largest, rows = max(each.figures["value"] for each in self.rest if each.kind == "reason"), ""
-        for each in self.rest:
+        largest, rows = max(each.figures["value"] for each in rest if each.kind == "reason"), ""
+        for each in rest:
             text = self.write(each.text)
             if each.kind == "reason":
                 width = f"{100 * each.figures['value'] / largest:.2f}%"
@@ -292,55 +251,46 @@ class _ReasonsSheet(_Sheet):
                 rows += f'<th scope="row">{text}</th><td aria-hidden="true">{bar}</td></tr>'
             elif each.kind == "recourse":
                 rows += f'<tr><td></td><td colspan="2"><span class="al-caption">{text}</span></td></tr>'
-        head = '<th scope="col" class="al-number">shortfall</th><th scope="col">reason</th><td></td>'
-        about = ["".join(self.paragraphs(e for e in self.rest if e.kind == kind)) for kind in ("lead", "note")]
-        return (
-            f'{about[0]}<table class="al-sum"><caption class="al-hidden">Reasons</caption><thead><tr>{head}</tr>'
-            f"</thead><tbody>{rows}</tbody></table>{about[1]}"
-        )
+        lead, note = (self.paragraphs(e for e in rest if e.kind == kind) for kind in ("lead", "note"))
+        return f"{lead}{_sum_table('Reasons', 'shortfall', 'reason', rows)}{note}"
+
+    def _meters(self, result: Explanation | Rule) -> str:
+        """Return shares with the facts, and with or without them, as bars; of a number, typical errors."""
+        these, them = f"with {escape(self.words.these)}", self.words.them
+        fit = None if isinstance(result, Rule) else result.fit
+        if not result.facts:
+            return ""
+        if result.holds is not None and result.all is not None:
+            return meters([(these, result.holds), (f"with or without {them}", result.all)], 1.0)
+        if result.holds is None and fit is not None and fit.baseline > 0:
+            largest = max(fit.error, fit.baseline)
+            return meters([(these, fit.error), (f"without {them}", fit.baseline)], largest)
+        return ""
 
 
-class _SumSheet(_Sheet):
-    def __init__(self, explanation: Explanation) -> None:
-        super().__init__(explanation, say.statements_of(explanation), say.details_of(explanation))
-        self.explanation = explanation
-        verdict, *self.rest = self.rest
-        code = explanation.verdict  # with a symbol, so that it does not rely on color
-        is_followed = any(each.amount or each.kind == "same" for each in self.rest)
-        self.verdict = (
-            f'<span class="al-verdict al-{code.value}"><span aria-hidden="true">{_SYMBOLS[code]}</span> '
-            f"{self.write(verdict.text)}{':' if is_followed else '.'}</span>"
-        )
+def _instance(
+    result: Explanation | Rule, contributions: Sequence[float], numbers: Sequence[str], whose: str
+) -> str:
+    """Return the explained text, image or signal with its facts marked; nothing for a row of a table."""
+    runs, picture, curve = text_runs(result), picture_of(result), curve_of(result)
+    if runs:
+        is_long = sum(map(len, result.instance)) > LONGEST_TEXT
+        return text_markup(runs, contributions, numbers) + (_caption(CAPTIONS["long"]) if is_long else "")
+    if picture is not None:
+        facts = zip(result.facts, numbers, strict=True)
+        texts = [(say.fact_text(fact, result.space), number) for fact, number in facts]
+        labels = [f"{text}: {number}" if number else text for text, number in texts]
+        return picture_markup(picture, contributions, labels, whose)
+    return "" if curve is None else curve_markup(curve, contributions, numbers, whose)
 
-    def answer(self) -> str:
-        """Return the case, the sum, and the evidence below it, with its shares or typical errors as bars."""
-        e, rest = self.explanation, self.rest
-        same = next((each.text for each in rest if each.kind == "same"), "")
-        lead = f"<p>{self.write(same)}{'' if same.endswith('.') else ':'}</p>" if same else ""
-        markup = self.instance(e.contributions.tolist(), say.digits_of(e).contributions, "the sum")
-        markup += _caption(CAPTIONS[str(e.space["kind"])]) if markup and e.facts else ""
-        evidence = "".join(
-            paragraph + (self.meters() if each.kind in ("holds", "fit") else "")
-            for each, paragraph in zip(rest, self.paragraphs(rest), strict=True)
-            if not each.amount and each.kind != "same"
-        )
-        return f"{lead}{markup}{self._sum() if e.facts else ''}{evidence}"
 
-    def _sum(self) -> str:
-        """Return the sum as a table; the bars beside the numbers repeat them as a waterfall."""
-        steps = steps_of(self.explanation)
-        scale = Scale([level for step in steps for level in (step.before, step.after) if level is not None])
-        rows = "".join(
-            f'<tr class="al-{step.kind}"><td class="al-number">{minus(step.number)}</td><th scope="row">'
-            f'{self.write(step.text)}</th><td class="al-track">{sum_track(scale, step)}</td></tr>'
-            for step in steps
-        )
-        fact = escape(self.words.fact)
-        head = f'<th scope="col" class="al-number">adds</th><th scope="col">{fact}</th><td></td>'
-        return (
-            f'<table class="al-sum"><caption class="al-hidden">The sum</caption><thead><tr>{head}</tr></thead>'
-            f"<tbody>{rows}</tbody></table>{_caption(CAPTIONS['sum'])}"
-        )
+def _sum_table(caption: str, number: str, text: str, rows: str) -> str:
+    """Return a table of rows that begin with a number and a text."""
+    head = f'<th scope="col" class="al-number">{number}</th><th scope="col">{escape(text)}</th><td></td>'
+    return (
+        f'<table class="al-sum"><caption class="al-hidden">{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
 
 
 def _caption(text: str) -> str:
@@ -356,7 +306,8 @@ def _folds(sheet: _Sheet) -> str:
     """Return how we know, folded by heading; the last part has the seal of the record."""
     folds = ""
     for heading, kinds in _FOLDS:
-        body = "".join(sheet.paragraphs(each for each in sheet.how_below if each.kind in kinds))
+        is_above = {"legend"} if isinstance(sheet.result, Reasons) else set[str]()  # of the page
+        body = sheet.paragraphs(each for each in sheet.how if each.kind in {*kinds} - is_above)
         if "settings" in kinds:
             body += _table("Record", [("SHA-256 of the JSON", json.loads(sheet.result.to_json())["sha256"])])
         folds += _fold(heading, body)
