@@ -33,29 +33,21 @@ if TYPE_CHECKING:
 
 # A module is imported at the first use of its names, so that a program that may explain starts quickly.
 _ON_FIRST_USE = {
-    "AnswerCache": "anchorline.model.cache",
-    "Changes": "anchorline.changes.result",
-    "Comparison": "anchorline.result.comparison",
-    "Counterfactual": "anchorline.changes.result",
-    "Drift": "anchorline.result.comparison",
-    "Explainer": "anchorline.explainer",
-    "Explanation": "anchorline.result.explanation",
-    "Explanations": "anchorline.result.explanations",
-    "Fact": "anchorline.facts",
-    "Failure": "anchorline.result.explanations",
-    "Frontier": "anchorline.result.frontier",
-    "Hypercube": "anchorline.spaces.hypercube",
-    "Image": "anchorline.spaces.regions",
-    "Reasons": "anchorline.result.reasons",
-    "Monitor": "anchorline.compare.cohorts",
-    "Rule": "anchorline.result.rule",
-    "RuleVerdict": "anchorline.result.rule",
-    "Rules": "anchorline.result.rule",
-    "Signal": "anchorline.spaces.regions",
-    "Table": "anchorline.spaces.table",
-    "Text": "anchorline.spaces.text",
-    "Verdict": "anchorline.result.explanation",
-    "check_use": "anchorline.explainer",
+    "changes.result": ("Changes", "Counterfactual"),
+    "compare.cohorts": ("Monitor",),
+    "explainer": ("Explainer", "check_use"),
+    "facts": ("Fact",),
+    "model.cache": ("AnswerCache",),
+    "result.comparison": ("Comparison", "Drift"),
+    "result.explanation": ("Explanation", "Verdict"),
+    "result.explanations": ("Explanations", "Failure"),
+    "result.frontier": ("Frontier",),
+    "result.reasons": ("Reasons",),
+    "result.rule": ("Rule", "RuleVerdict", "Rules"),
+    "spaces.hypercube": ("Hypercube",),
+    "spaces.regions": ("Image", "Signal"),
+    "spaces.table": ("Table",),
+    "spaces.text": ("Text",),
 }
 
 _GONE = {
@@ -98,11 +90,12 @@ __all__ = [
 if not TYPE_CHECKING:  # so that type checkers find a name that does not exist
 
     def __getattr__(name: str) -> Any:
-        if name in _ON_FIRST_USE:
-            from importlib import import_module  # noqa: PLC0415
+        for module, names in _ON_FIRST_USE.items():
+            if name in names:
+                from importlib import import_module  # noqa: PLC0415
 
-            value = globals()[name] = getattr(import_module(_ON_FIRST_USE[name]), name)
-            return value
+                value = globals()[name] = getattr(import_module(f"anchorline.{module}"), name)
+                return value
         hint = f". Use {_GONE[name]}." if name in _GONE else ""
         raise AttributeError(f"module 'anchorline' has no attribute {name!r}{hint}")
 

@@ -173,11 +173,11 @@ class Explainer:
         """The trees of the model on the table, which are read at first use."""
         return ModelTrees(self.model if self._shows_trees else None, self.columns, self.space)
 
-    def _copy(self) -> "Explainer":
-        """Return a copy whose answers, space or trees may differ; what depends on them is made again."""
+    def _with(self, **changes: Any) -> "Explainer":
+        """Return a copy whose answers, space or trees differ; what depends on them is made again."""
         other = copy.copy(self)
         other.__dict__.pop("trees", None)
-        other._others = {}
+        other.__dict__.update(_others={}, **changes)
         return other
 
     @property
@@ -473,27 +473,19 @@ class Explainer:
         target, answers = self.target, self._answers
         if target.asks_predict and answers is not None and answers.rule is not None:  # the scores decide
             target = replace(target, ask=scores_only(target.ask), rule=None)
-        other = self._copy()
-        other._target = replace(target, ask=wrap(target.ask))
-        return other
+        return self._with(_target=replace(target, ask=wrap(target.ask)))
 
     def explaining(self, column: int) -> "Explainer":
         """Return the explainer of another class, by the number of its score; it shares answers about the table."""
-        other = self._copy()
-        other._target, other._tables = replace(self.target, column=column, name=None), {}
-        return other
+        return self._with(_target=replace(self.target, column=column, name=None), _tables={})
 
     def without_trees(self) -> "Explainer":
         """Return the explainer that draws neighbors even if it could read trees, as for a mere function."""
-        other = self._copy()
-        other._shows_trees = False
-        return other
+        return self._with(_shows_trees=False)
 
     def over(self, space: Space) -> "Explainer":
         """Return the explainer of the same model in another space, such as one with another reference."""
-        other = self._copy()
-        other._space, other._found = space, None
-        return other
+        return self._with(_space=space, _found=None)
 
     def check(self) -> tuple[Finding, ...]:
         """Return what makes explanations of this model on this table misleading; see docs/tables.md.

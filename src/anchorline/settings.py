@@ -85,15 +85,11 @@ class Keywords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing(Keywords):
-    """The keywords of a call that draws neighbors, which `explain` and `rule` share.
+class Asking(Keywords):
+    """The keywords of a call that asks about neighbors.
 
     Parameters
     ----------
-    k
-        The most facts; None for the default of the space.
-    sigma
-        How close neighbors are: 0 replaces every value, 3 few.
     queries
         "auto", or the most answers of the model, which is never exceeded.
     seed
@@ -102,20 +98,37 @@ class Drawing(Keywords):
         With which all limits hold together.
     """
 
-    k: int | None = None
-    sigma: float = 1.0
     queries: int | str = "auto"
     seed: int = 0
     confidence: float = 0.95
 
     def _check(self) -> None:
-        replace_probability(self.sigma)
-        if self.k is not None:
-            checked_count("k", self.k, 1, "k=4")
         if self.queries != "auto":
             checked_count("queries", self.queries, FEWEST_QUERIES, "queries=300, or queries='auto'")
         checked_count("seed", self.seed, 0, "seed=0")
         _check_number("confidence", self.confidence, 0.5, 1.0, "confidence=0.95")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing(Asking):
+    """The keywords of a call that draws neighbors, which `explain` and `rule` share.
+
+    Parameters
+    ----------
+    k
+        The most facts; None for the default of the space.
+    sigma
+        How close neighbors are: 0 replaces every value, 3 few.
+    """
+
+    k: int | None = None
+    sigma: float = 1.0
+
+    def _check(self) -> None:
+        replace_probability(self.sigma)
+        if self.k is not None:
+            checked_count("k", self.k, 1, "k=4")
+        Asking._check(self)
 
     @property
     def time_limit(self) -> float | None:
@@ -194,7 +207,7 @@ class RuleSettings(Drawing):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReasonSettings(Keywords):
+class ReasonSettings(Asking):
     """The keywords of `reasons`.
 
     Parameters
@@ -213,12 +226,6 @@ class ReasonSettings(Keywords):
         A text of the caller, for the record.
     codes
         The entries of `Codes`.
-    queries
-        "auto", or the most answers of the model, which is never exceeded.
-    seed
-        Of the random neighbors; the same seed gives the same answer.
-    confidence
-        With which all limits hold together.
     """
 
     n: int = 4
@@ -228,9 +235,6 @@ class ReasonSettings(Keywords):
     recourse: bool = False
     time: str = ""
     codes: tuple[tuple[str, str, str, str], ...] = ()
-    queries: int | str = "auto"
-    seed: int = 0
-    confidence: float = 0.95
 
     def _check(self) -> None:
         checked_count("n", self.n, 1, "n=4")
@@ -259,7 +263,7 @@ class ReasonSettings(Keywords):
             )
         object.__setattr__(self, "prohibited", tuple(dict.fromkeys(map(str, self.prohibited))))
         object.__setattr__(self, "codes", tuple(map(tuple, self.codes)))
-        _ = self.common
+        Asking._check(self)
 
     @property
     def common(self) -> Drawing:

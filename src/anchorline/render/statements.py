@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
 from typing import Any
@@ -54,6 +54,7 @@ _FRACTIONS = {
 }
 _LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
 _ROUNDING = 1e-12  # of typical differences
+_PROVEN = {"leaves": "for the model's trees", "listed": "for all possible copies"}
 _NOUNS = {"text": "words", "image": "regions", "signal": "stretches"}
 _VERDICTS = {
     Verdict.EXPLAINED: "{these} {explain} it",
@@ -118,13 +119,15 @@ def statements_of(result: Any) -> tuple[Statement, ...]:
 
 def digits_of(explanation: Explanation) -> PrintedSum:
     """Return the sum as it is printed everywhere."""
-    output = explanation.output
+    return _printed(explanation, explanation.contributions.tolist(), explanation.base)
+
+
+def _printed(result: Subject, contributions: Sequence[float], base: float) -> PrintedSum:
+    """Return contributions to a prediction as they are printed; decimals show its side of a threshold."""
+    output = result.output
+    is_probability = output.is_probability or output.kind == "label"
     return printed_sum(
-        explanation.contributions.tolist(),
-        explanation.base,
-        explanation.prediction,
-        is_probability=output.is_probability or output.kind == "label",
-        line=output.threshold,
+        contributions, base, result.prediction, is_probability=is_probability, line=output.threshold
     )
 
 
@@ -425,21 +428,26 @@ def _evidence(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
 
 
 def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
-    holds, all_, figures = explanation.holds, explanation.all, dict[str, Any]()
-    if not explanation.facts:
-        if all_ is not None:
-            yield Statement(
-                "holds", f"{percent(all_.value)} of altered copies get this decision.", {"all": all_.value}
-            )
-    elif holds is not None:
-        is_bound = explanation.verdict is Verdict.EXPLAINED
+    holds, all_ = explanation.holds, explanation.all
+    if explanation.facts and holds is not None:
         copies = "copies" if _starts_at_average(explanation) else "altered copies"  # as in the line of the start
-        text = f"With {words.these}, {_of_copies(holds, copies, is_bound=is_bound)} get this decision"
-        figures |= {f"holds_{name}": value for name, value in asdict(holds).items()}
-        if all_ is not None:
-            text += f"; with or without {words.them}, {percent(all_.value)}"
-            figures["all"] = all_.value
-        yield Statement("holds", f"{text}.", figures)
+        kept = _of_copies(holds, copies, is_bound=explanation.verdict is Verdict.EXPLAINED)
+        yield _stays(explanation, words, f"{kept} get this decision")
+    elif not explanation.facts and all_ is not None:
+        text = f"{percent(all_.value)} of altered copies get this decision."
+        yield Statement("holds", text, {"all": all_.value})
+
+
+def _stays(result: Result, words: Words, kept: str) -> Statement:
+    """Return how often copies with the facts, and all copies, keep the decision."""
+    text = f"With {words.these}, {kept}"
+    figures = {
+        f"holds_{name}": each for name, each in ({} if result.holds is None else asdict(result.holds)).items()
+    }
+    if result.all is not None:
+        text += f"; with or without {words.them}, {percent(result.all.value)}"
+        figures["all"] = result.all.value
+    return Statement("holds", f"{text}.", figures)
 
 
 def _rows(explanation: Result, words: Words) -> Iterator[Statement]:
@@ -464,16 +472,17 @@ def _rows_are(explanation: Result) -> str:
     return "sampled row" if rows and isinstance(n_rows, int) and rows.looked_at < n_rows else "table row"
 
 
-def _typical(fit: Fit) -> tuple[float, float]:
+def _typical(fit: Fit, words: Words) -> tuple[str, str]:
     """Return the typical error and baseline; an error that is mere rounding is 0."""
-    return fit.error if fit.error > _ROUNDING * fit.baseline else 0.0, fit.baseline
+    error = fit.error if fit.error > _ROUNDING * fit.baseline else 0.0
+    return f"{amount(error)}{words.unit}", f"{amount(fit.baseline)}{words.unit}"
 
 
 def _fits(explanation: Explanation, words: Words) -> Iterator[Statement]:
     fit = explanation.fit
     if fit is None:
         return
-    error, baseline = (f"{amount(each)}{words.unit}" for each in _typical(fit))
+    error, baseline = _typical(fit, words)
     if explanation.facts:
         copies = "copies" if _starts_at_average(explanation) else "altered copies"
         without = "facts" if words.facts == "facts" else words.them
@@ -632,7 +641,7 @@ def _fit_details(explanation: Explanation, words: Words) -> Iterator[Statement]:
     fit = explanation.fit
     if fit is None:
         return
-    error, baseline = (f"{amount(each)}{words.unit}" for each in _typical(fit))
+    error, baseline = _typical(fit, words)
     mean = f"{amount(fit.mean_output, 3)}{words.unit}"
     text = f"Copies typically differ from this {words.noun} by {baseline}; their average is {mean}."
     if explanation.facts:
@@ -662,12 +671,11 @@ def _proof(explanation: Explanation, words: Words) -> Statement:
     """Return what is proven about the choice of facts: a claim about the moments of the search only."""
     proof, source = explanation.proof, explanation.queries.source
     among = f"among {proof.n_candidates:,} {words.facts} that are related to the output"
-    where = {"leaves": "for the model's trees", "listed": "for all possible copies"}
     if not explanation.facts:
         text = f"No {words.facts} are stated: none explains 1% of the differences and more than chance."
     elif proof.status == "proven":
         text = (
-            f"Proven {where.get(source, 'for the copies of the search')}: {among}, no sum of as many "
+            f"Proven {_PROVEN.get(source, 'for the copies of the search')}: {among}, no sum of as many "
             f"{words.facts} fits better by more than 1% of the variance."
         )
     else:
@@ -735,13 +743,8 @@ def _rule_statements(rule: Rule, words: "RuleWords") -> tuple[Statement, ...]:
     ]
     if rule.verdict is RuleVerdict.FALLS_SHORT:
         text = f"For {words.subject}, no rule of {words.at_most} was found that holds in {words.asked} of altered"
-        best = Statement("best", "The best") if facts else None
-        return (
-            Statement("rule", f"{text} copies.", verdict),
-            *([best] if best else ()),
-            *facts,
-            _rule_holds(rule, words),
-        )
+        best = [Statement("best", "The best")] if facts else []
+        return Statement("rule", f"{text} copies.", verdict), *best, *facts, _rule_holds(rule, words)
     if not facts:
         return (Statement("rule", _without_facts(rule, words), verdict | asdict(rule.holds)),)
     title = {
@@ -767,13 +770,7 @@ class RuleWords(Words):
         most = "few" if k is None else f"at most {shown(k)}"
         self.at_most = f"one {self.fact}" if k == 1 else f"{most} {self.facts}"
         output, within = rule.output, rule.within
-        digits = printed_sum(
-            [] if within is None else [within],
-            rule.prediction - (within or 0.0),
-            rule.prediction,
-            is_probability=output.is_probability or output.kind == "label",
-            line=output.threshold,
-        )
+        digits = _printed(rule, [] if within is None else [within], rule.prediction - (within or 0.0))
         self.keep = "get this decision"
         if within is not None:
             is_given = rule.settings.get("within") is not None
@@ -799,16 +796,13 @@ def _without_facts(rule: Rule, words: RuleWords) -> str:
 
 
 def _rule_holds(rule: Rule, words: RuleWords) -> Statement:
-    """Return how often copies with the facts, and all copies, keep the decision."""
-    figures = {f"holds_{name}": value for name, value in asdict(rule.holds).items()} | {"all": rule.all.value}
-    if not rule.facts:
-        return Statement("holds", f"{percent(rule.all.value)} of altered copies {words.keep}.", figures)
-    text = f"With {words.these}, {_kept(rule, 'altered copies')} {words.keep}"
+    kept = f"{_kept(rule, 'altered copies')} {words.keep}"
     if rule.verdict is RuleVerdict.ALWAYS:
-        text += " (proven)"
+        kept += " (proven)"
     elif rule.verdict is RuleVerdict.UNDECIDED:
-        text += f" (whether {words.asked} do is undecided)"
-    return Statement("holds", f"{text}; with or without {words.them}, {percent(rule.all.value)}.", figures)
+        kept += f" (whether {words.asked} do is undecided)"
+    said = _stays(rule, words, kept)
+    return said if rule.facts else replace(said, text=f"{percent(rule.all.value)} of altered copies {words.keep}.")
 
 
 def _kept(rule: Rule, copies: str) -> str:
@@ -864,17 +858,14 @@ def _rule_proof(rule: Rule, words: RuleWords) -> Statement:
     proof, figures = rule.proof, asdict(rule.proof)
     if not rule.facts and rule.is_reached and rule.verdict is not RuleVerdict.MEASURED:
         return Statement("proof", f"Without any {words.facts}, copies {words.keep} as often as asked.", figures)
-    where = {"leaves": "for the model's trees", "listed": "for all possible copies"}
     if proof.status == "proven":
         best = f"no rule of fewer {words.facts} holds in {words.asked} of copies, and none of as many covers more"
         if rule.verdict is RuleVerdict.MEASURED:
             best = f"no rule of {words.at_most} holds more often"
         elif rule.verdict is RuleVerdict.FALLS_SHORT:
             best = f"no rule of {words.at_most} holds in {words.asked} of copies"
-        text = (
-            f"Proven {where.get(rule.queries.source, 'for all copies')}: {best}, among all {words.facts} offered."
-        )
-        return Statement("proof", text, figures)
+        where = _PROVEN.get(rule.queries.source, "for all copies")
+        return Statement("proof", f"Proven {where}: {best}, among all {words.facts} offered.", figures)
     compared = f"{proof.n_tried:,} rule{' was' if proof.n_tried == 1 else 's were'} compared"
     tried = f"{proof.n_certified:,} of them tried on fresh copies"
     better = "A rule that holds more often may exist"
@@ -893,12 +884,13 @@ def _(rules: Rules) -> tuple[Statement, ...]:
     """
     n = rules.n_rows
     figures = {"n_rules": len(rules), "covered": rules.n_covered, "n_rows": n, "status": rules.status}
-    failed = [f"{_count(rules.n_failed, 'row')} failed and {_is_or_has(rules.n_failed)} no rule."]
+    failed = [f"{_count(rules.n_failed, 'row')} failed and {_have(rules.n_failed)} no rule."]
     last = [Statement("left", text) for text in [*_left_over(rules), *(failed if rules.n_failed else ())]]
+    given = "the row given" if n == 1 else f"the {n:,} rows given"
     if not rules.rules:
-        text = f"No rule of {_these_rows(n)} holds as often as asked and agrees with the rows that have its facts."
+        text = f"No rule of {given} holds as often as asked and agrees with the rows that have its facts."
         return (Statement("cover", text, figures), *last[1 if rules.left_over else 0 :])
-    whole = _these_rows(n) if rules.n_covered == n else f"{rules.n_covered:,} of {_count(n, 'row')}"
+    whole = given if rules.n_covered == n else f"{rules.n_covered:,} of {_count(n, 'row')}"
     verb = "covers" if len(rules) == 1 else "cover"
     proof = f" (proven: no fewer of the {rules.n_candidates:,} candidates do)" if len(rules) > 1 else ""
     proof = proof if rules.is_proven else "; fewer may do"
@@ -915,12 +907,8 @@ def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def _is_or_has(n: int) -> str:
+def _have(n: int) -> str:
     return "has" if n == 1 else "have"
-
-
-def _these_rows(n: int) -> str:
-    return "the row given" if n == 1 else f"the {n:,} rows given"
 
 
 def _covering(one: CoveringRule, n_rows: int) -> Iterator[Statement]:
@@ -930,7 +918,7 @@ def _covering(one: CoveringRule, n_rows: int) -> Iterator[Statement]:
     n_alike, n_have = len(one.alike), len(one.alike) + len(one.otherwise)
     yield Statement("rule", f"{words.subject}{words.tolerance}: {facts or 'any values'}.", {"row": one.row})
     get = "this decision" if rule.within is None else "such a value"
-    who = f"{n_have:,} {_is_or_has(n_have)} {words.these}" if rule.facts else f"{n_have:,} are given"
+    who = f"{n_have:,} {_have(n_have)} {words.these}" if rule.facts else f"{n_have:,} are given"
     if n_have == 1:
         they = f"it gets {get}"
     elif n_alike == n_have:
@@ -967,43 +955,33 @@ def _certified(rules: Sequence[Rule]) -> Statement:
 @statements_of.register
 def _(reasons: Reasons) -> tuple[Statement, ...]:
     """Return the decision, each reason with its shortfall, what is close."""
-    words, digits = Words(reasons), shortfall_digits(reasons)
-    total = printed_sum(
-        [],
-        reasons.prediction,
-        reasons.prediction,
-        is_probability=words.is_probability,
-        line=reasons.output.threshold,
-    )
+    words = Words(reasons)
     side = "rises" if reasons.settings["adverse"] == "below" else "falls"
-    reference = reference_text(reasons, words)
+    reference = _reference_text(reasons, words)
     lead = f"Main reasons: how much {words.output} {side}, on average, with the values of {reference}:"
     return (
-        _decision(reasons, words, total),
+        _decision(reasons, words, _printed(reasons, [], reasons.prediction)),
         Statement("lead", lead, asdict(reasons.reference)),
-        *_reasons(reasons, digits),
+        *_reasons(reasons),
         *_near_ties(reasons),
     )
 
 
-def _reasons(reasons: Reasons, digits: PrintedSum) -> Iterator[Statement]:
+def _reasons(reasons: Reasons) -> Iterator[Statement]:
     """Yield each reason, followed by what another value of it alone would do, if that was asked for."""
-    for reason, printed in zip(reasons, digits.contributions, strict=True):
+    found = [reasons.shortfall(reason.attribute) for reason in reasons]
+    values, is_probability = [each.value for each in found], reasons.output.is_probability
+    digits = printed_sum(values, 0.0, sum(values), is_probability=is_probability)
+    for reason, shortfall, printed in zip(reasons, found, digits.contributions, strict=True):
         parts = zip(reason.columns, reason.values, strict=True)
         own = ", ".join(f"{column_text(name)} {value_text(value, name)}" for name, value in parts)
         text = f"{printable(' '.join(reason.text.split()))} ({shown(reason.code)}; {own})" if reason.text else own
-        yield Statement("reason", text, asdict(reasons.shortfall(reason.attribute)), printed.removeprefix("+"))
+        yield Statement("reason", text, asdict(shortfall), printed.removeprefix("+"))
         if reason.recourse is not None:
-            yield Statement("recourse", recourse_text(reason, reason.recourse), asdict(reason.recourse))
+            yield Statement("recourse", _recourse_text(reason, reason.recourse), asdict(reason.recourse))
 
 
-def shortfall_digits(reasons: Reasons) -> PrintedSum:
-    """Return the shortfalls of the reasons as they are printed everywhere."""
-    values = [reasons.shortfall(reason.attribute).value for reason in reasons]
-    return printed_sum(values, 0.0, sum(values), is_probability=reasons.output.is_probability)
-
-
-def reference_text(reasons: Reasons, words: Words) -> str:
+def _reference_text(reasons: Reasons, words: Words) -> str:
     """Return with which rows the case is compared."""
     reference, n = reasons.reference, f"{reasons.reference.n_rows:,}"
     if reference.kind == "near":
@@ -1012,7 +990,7 @@ def reference_text(reasons: Reasons, words: Words) -> str:
     return f"all {n} table rows" if reference.kind == "all" else f"{n} reference rows"
 
 
-def recourse_text(reason: StatedReason, recourse: Recourse) -> str:
+def _recourse_text(reason: StatedReason, recourse: Recourse) -> str:
     """Return whether another value of one attribute alone turns the decision."""
     if recourse.nearest is None:
         tried = "" if recourse.is_complete else f" of {recourse.n_values:,} that were tried"
@@ -1048,20 +1026,14 @@ def _(reasons: Reasons) -> tuple[Statement, ...]:
     sure = "Read from the leaves of the model's trees, without error."
     if not is_read:
         sure = f"All limits hold together with about {100 * reasons.settings['confidence']:g}% confidence."
-    codes = (
-        f"The map of codes has the SHA-256 {reasons.codes_sha256}." if reasons.settings["codes"] else "No codes."
-    )
-    model = (
-        "The model cannot be identified."
-        if reasons.model is None
-        else f"The model has the SHA-256 {reasons.model}."
-    )
-    settings = {
-        name: value
+    has = "The map of codes has the SHA-256 {}." if reasons.settings["codes"] else "No codes."
+    is_known = "The model cannot be identified." if reasons.model is None else "The model has the SHA-256 {}."
+    identity = f"{has.format(reasons.codes_sha256)} {is_known.format(reasons.model)}"
+    settings = ", ".join(
+        f"{shown(name)} {_listed([*map(shown, value)]) if isinstance(value, tuple | list) else shown(value)}"
         for name, value in sorted(reasons.settings.items())
         if name != "codes" and value not in ("", ())
-    }
-    settings_text = ", ".join(f"{shown(key)} {_plain_text(value)}" for key, value in settings.items())
+    )
     versions = ", ".join(f"{shown(key)} {shown(value)}" for key, value in sorted(reasons.versions.items()))
     return (
         Statement("legend", legend_text),
@@ -1071,27 +1043,20 @@ def _(reasons: Reasons) -> tuple[Statement, ...]:
         Statement(
             "queries", f"The model was asked {reasons.n_queries:,} times.", {"n_queries": reasons.n_queries}
         ),
-        Statement("settings", f"{codes} {model}"),
-        Statement("settings", f"Settings: {settings_text}. Versions: {versions}."),
+        Statement("settings", identity),
+        Statement("settings", f"Settings: {settings}. Versions: {versions}."),
     )
-
-
-def _plain_text(value: Any) -> str:
-    return _listed([shown(each) for each in value]) if isinstance(value, tuple | list) else shown(value)
 
 
 def _shortfalls(reasons: Reasons, words: Words) -> Iterator[Statement]:
     for each in reasons.shortfalls:
-        limits = (
-            f" (limits {amount(each.low, 3)} to {amount(each.high, 3)}; {each.n:,} pairs of copies)"
-            if each.n
-            else ""
-        )
-        better = {"low": "; higher values are better", "high": "; lower values are better"}.get(
-            each.direction or "", ""
-        )
-        text = f"{column_text(each.attribute)}: {amount(each.value, 3)}{words.unit}{limits}"
-        yield Statement("shortfall", f"{text}{better if each.value > 0 else ''}.", asdict(each))
+        text = f"{column_text(each.attribute)}: {amount(each.value, 3)}{words.unit}"
+        if each.n:
+            text += f" (limits {amount(each.low, 3)} to {amount(each.high, 3)}; {each.n:,} pairs of copies)"
+        better = {"low": "higher", "high": "lower"}.get(each.direction or "")
+        if better is not None and each.value > 0:
+            text += f"; {better} values are better"
+        yield Statement("shortfall", f"{text}.", asdict(each))
 
 
 def use_text(use: Use) -> str:
