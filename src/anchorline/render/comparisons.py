@@ -22,7 +22,6 @@ _MOVES = {
     Move.FELL: "less",
     Move.MOVED: "differently",
 }
-_OUTCOMES = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.UNDECIDED: "undecided"}
 _MOST_LINES = 5  # of a list in text
 _MOST_VALUES = 12  # of an example
 
@@ -64,7 +63,7 @@ def junit(comparison: Comparison) -> str:
 def gate_sentences(comparison: Comparison) -> list[str]:
     """Return one sentence per gate, with its outcome."""
     return [
-        f"{_OUTCOMES[gate.outcome].capitalize()}: {_gate_sentence(gate, comparison.output)}"
+        f"{gate.outcome.value.capitalize()}: {_gate_sentence(gate, comparison.output)}"
         for gate in comparison.gates
     ]
 
@@ -87,10 +86,7 @@ def blocks(result: Comparison | Drift) -> Iterator[Block]:
 def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
     yield Block("", tuple(_first(comparison)))
     if comparison.gates:
-        rows = tuple(
-            (_gate_name(gate), f"at most {_of_gate(gate, gate.most)}", _range_of(gate), _OUTCOMES[gate.outcome])
-            for gate in comparison.gates
-        )
+        rows = tuple((*_gate(gate, comparison.output)[:3], gate.outcome.value) for gate in comparison.gates)
         more = ("Undecided: the limits include what is allowed. More rows narrow them.",)
         is_open = any(gate.outcome is Outcome.UNDECIDED for gate in comparison.gates)
         yield Block("Gates", more if is_open else (), ("figure", "allowed", "limits", "outcome"), rows)
@@ -105,7 +101,22 @@ def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
             for part in comparison.parts
         )
         yield Block("Decided otherwise, by part of the rows", (), ("rows", "share", "limits", "of rows"), parts)
-    yield from _attribute_block(comparison)
+    changed, n = comparison.changed, f"{comparison.n_explained:,} rows explained"
+    if not changed:
+        yield Block("Attributes", (f"No attribute is shown to act differently ({n}).",))
+    else:
+        acts = tuple(
+            (
+                column_text(each.attribute),
+                _MOVES[each.move],
+                f"{amount(each.old)} → {amount(each.new)}",
+                f"at least {amount(each.change_low)}" if each.change_low else f"about {amount(each.change)}",
+            )
+            for each in changed
+        )
+        said = f"Effects on the output of a row, in units of {_output(comparison.output)} ({n})."
+        columns = ("attribute", "acts", "typical effect", "change per row")
+        yield Block("Attributes that act differently", (said,), columns, acts)
     if comparison.rows:
         cases = tuple(_row(each, comparison) for each in comparison.rows)
         head: tuple[str, ...] = ("row", _output(comparison.output), "decision", "old explanation")
@@ -115,8 +126,8 @@ def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
             cases = tuple(others)
         yield Block("Rows to read", (), head, cases, is_list=True)
     if comparison.n_rules:
-        n, n_rules = len(comparison.rules), comparison.n_rules
-        said = f"The old model's rules of {n_rules:,} rows were tried on the new one, which breaks {n:,} of them."
+        tried = f"The old model's rules of {comparison.n_rules:,} rows were tried on the new one"
+        said = f"{tried}, which breaks {len(comparison.rules):,} of them."
         broken = tuple(
             (
                 str(rule.row),
@@ -150,26 +161,6 @@ def _share_text(share: Share) -> str:
     return "none" if share.value == 0 else f"{max(100 * share.value, 0.1):.1f}%"
 
 
-def _attribute_block(comparison: Comparison) -> Iterator[Block]:
-    changed = comparison.changed
-    n = f"{comparison.n_explained:,} rows explained"
-    if not changed:
-        yield Block("Attributes", (f"No attribute is shown to act differently ({n}).",))
-        return
-    head = ("attribute", "acts", "typical effect", "change per row")
-    rows = tuple(
-        (
-            column_text(each.attribute),
-            _MOVES[each.move],
-            f"{amount(each.old)} → {amount(each.new)}",
-            f"at least {amount(each.change_low)}" if each.change_low else f"about {amount(each.change)}",
-        )
-        for each in changed
-    )
-    said = f"Effects on the output of a row, in units of {_output(comparison.output)} ({n})."
-    yield Block("Attributes that act differently", (said,), head, rows)
-
-
 def _row(each: ChangedRow, comparison: Comparison) -> tuple[str, ...]:
     decision = ""
     if each.old_decision is not None and each.new_decision is not None:
@@ -182,16 +173,13 @@ def _row(each: ChangedRow, comparison: Comparison) -> tuple[str, ...]:
 
 def _example(values: Sequence[object], of: Comparison) -> str:
     """Return the values of a copy with the names of their columns; those of wide tables in part."""
-    pairs = zip(of.space["names"], values, strict=True)
-    named = [f"{column_text(name)} = {_value(value)}" for name, value in pairs]
+    texts = [
+        "missing" if value is None else f"{value:.6g}" if isinstance(value, float) else shown(value)
+        for value in values
+    ]
+    named = [f"{column_text(name)} = {text}" for name, text in zip(of.space["names"], texts, strict=True)]
     more = len(named) - _MOST_VALUES
     return ", ".join(named[:_MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else shown(value)
 
 
 def _facts(facts: Iterable[Fact], of: Comparison) -> str:
@@ -210,23 +198,19 @@ def _unit(output: Output) -> str:
     return f" {shown(output.unit)}" if output.unit else ""
 
 
-def _gate_name(gate: Gate) -> str:
-    names = {"decisions": "decided otherwise", "reasons": "old explanation refuted"}
-    return names.get(gate.what, f"{shown(gate.what)} acts more")
-
-
-def _of_gate(gate: Gate, value: float) -> str:
-    return f"{100 * value:g}%" if gate.what in ("decisions", "reasons") else amount(value)
-
-
-def _range_of(gate: Gate) -> str:
+def _gate(gate: Gate, output: Output) -> tuple[str, str, str, str]:
+    """Return what a gate is about, what is allowed, the limits, and the unit of both."""
     low, high = gate.figure.low, gate.figure.high
-    return between(low, high, 1) if gate.what in ("decisions", "reasons") else f"{amount(low)} to {amount(high)}"
+    names = {"decisions": "decided otherwise", "reasons": "old explanation refuted"}
+    if gate.what in names:
+        return names[gate.what], f"at most {100 * gate.most:g}%", between(low, high, 1), ""
+    allowed = f"at most {amount(gate.most)}"
+    return f"{shown(gate.what)} acts more", allowed, f"{amount(low)} to {amount(high)}", _unit(output)
 
 
 def _gate_sentence(gate: Gate, output: Output) -> str:
-    unit = "" if gate.what in ("decisions", "reasons") else _unit(output)
-    return f"{_gate_name(gate)}: {_range_of(gate)}{unit}, allowed at most {_of_gate(gate, gate.most)}{unit}."
+    name, allowed, limits, unit = _gate(gate, output)
+    return f"{name}: {limits}{unit}, allowed {allowed}{unit}."
 
 
 def _drift_blocks(drift: Drift) -> Iterator[Block]:
@@ -268,16 +252,13 @@ def text(result: Comparison | Drift) -> str:
             lines.append(f"{block.title}:")
         lines += block.sentences
         rows = block.rows[:_MOST_LINES] if block.is_list else block.rows
-        lines += _aligned([block.head, *rows]) if rows else ()
+        if rows:
+            widths = [max(map(cell_width, column)) for column in zip(block.head, *rows, strict=True)]
+            cells = ([pad(cell, n) for cell, n in zip(row, widths, strict=True)] for row in (block.head, *rows))
+            lines += [f"  {'  '.join(each)}".rstrip() for each in cells]
         if len(rows) < len(block.rows):
             lines.append(f"  ... and {len(block.rows) - len(rows):,} more")
     return "\n".join(lines)
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(cell_width(row[j]) for row in rows) for j in range(len(rows[0]))]
-    for row in rows:
-        yield ("  " + "  ".join(pad(cell, width) for cell, width in zip(row, widths, strict=True))).rstrip()
 
 
 def page(result: Comparison | Drift) -> str:

@@ -132,13 +132,14 @@ def _printed(result: Subject, contributions: Sequence[float], base: float) -> Pr
 
 
 class Words:
-    """The words for what a result is about: its output, its decision, and what its facts are called."""
+    """The words for what a result is about: its output, its decision, its facts, and what copies like it do."""
 
     def __init__(self, explanation: Subject) -> None:
         output, space = explanation.output, explanation.space
         self.facts = shown(space.get("noun") or _NOUNS.get(space.get("kind", ""), "facts"))
         self.fact = singular(self.facts)
         self.is_one = len(explanation.facts) == 1
+        self.these, self.them = (f"this {self.fact}", "it") if self.is_one else (f"these {self.facts}", "them")
         self.unit = f" {shown(output.unit)}" if output.unit else ""
         self.is_number = output.kind == "number"
         self.is_probability = output.is_probability
@@ -159,16 +160,10 @@ class Words:
             self.output, self.noun = f"{output.scale} of {name}", output.scale
         else:
             self.output, self.noun = f"score of {name}" if is_score else name, "score" if is_score else name
-
-    @property
-    def these(self) -> str:
-        """These facts, or this fact."""
-        return f"this {self.fact}" if self.is_one else f"these {self.facts}"
-
-    @property
-    def them(self) -> str:
-        """A pronoun for the facts."""
-        return "it" if self.is_one else "them"
+        self.keep = "get this decision"
+        if self.is_number:
+            within = f" to within {amount(_SAME * output.spread)}{self.unit}" if output.spread else ""
+            self.keep = f"get this {self.noun}{within}"
 
 
 def singular(noun: str) -> str:
@@ -377,17 +372,13 @@ def _sum(explanation: Explanation, digits: PrintedSum) -> Iterator[Statement]:
 
 
 def _starts_at_average(explanation: Explanation) -> bool:
-    """Return whether the base is about the mean output of copies."""
-    fit = explanation.fit
-    return fit is not None and abs(fit.mean_output - explanation.base) <= _FAR * _range(explanation)
-
-
-def _range(explanation: Explanation) -> float:
-    """Return 1 for probabilities, otherwise the spread on the table, or how much copies differ from the case."""
+    """Return whether the base is about the mean output of copies, beside 1 for probabilities, or the spread."""
     output, fit = explanation.output, explanation.fit
-    if output.is_probability or output.kind == "label":
-        return 1.0
-    return output.spread or (0.0 if fit is None else fit.baseline)
+    if fit is None:
+        return False
+    is_share = output.is_probability or output.kind == "label"
+    span = 1.0 if is_share else output.spread or fit.baseline
+    return abs(fit.mean_output - explanation.base) <= _FAR * span
 
 
 def _same(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
@@ -395,16 +386,9 @@ def _same(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
     share, what = explanation.all, f"What moves the {words.noun} most{rough(explanation)}"
     if share is None:
         return ()
-    text = f"{_of_copies(share, 'altered copies')} get {_same_answer(explanation, words)}."
+    text = f"{_of_copies(share, 'altered copies')} {words.keep}."
     moves = explanation.facts and explanation.output.kind != "label"
     return (Statement("same", f"{text} {what}" if moves else text, asdict(share)),)
-
-
-def _same_answer(explanation: Explanation, words: Words) -> str:
-    if not words.is_number:
-        return "this decision"
-    spread = explanation.output.spread
-    return f"this {words.noun}" + (f" to within {amount(_SAME * spread)}{words.unit}" if spread else "")
 
 
 def _of_copies(share: Share, copies: str, *, is_bound: bool = True) -> str:
@@ -432,7 +416,7 @@ def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
     if explanation.facts and holds is not None:
         copies = "copies" if _starts_at_average(explanation) else "altered copies"  # as in the line of the start
         kept = _of_copies(holds, copies, is_bound=explanation.verdict is Verdict.EXPLAINED)
-        yield _stays(explanation, words, f"{kept} get this decision")
+        yield _stays(explanation, words, f"{kept} {words.keep}")
     elif not explanation.facts and all_ is not None:
         text = f"{percent(all_.value)} of altered copies get this decision."
         yield Statement("holds", text, {"all": all_.value})
@@ -546,7 +530,7 @@ def details_of(result: Any) -> tuple[Statement, ...]:
         Statement("legend", legend(explanation)),
         _law(explanation, words),
         *_effects(explanation, words),
-        *_shares(explanation, words, f"get {_same_answer(explanation, words)}"),
+        *_shares(explanation, words),
         *_fit_details(explanation, words),
         *_limits(explanation, explanation.all, explanation.holds, explanation.fit),
         *_table_rows(explanation, words),
@@ -615,7 +599,7 @@ def _effects(explanation: Explanation, words: Words) -> Iterator[Statement]:
         yield Statement("effect", text, figures)
 
 
-def _shares(explanation: Result, words: Words, keep: str, exactly: str = "all were listed") -> Iterator[Statement]:
+def _shares(explanation: Result, words: Words, exactly: str = "all were listed") -> Iterator[Statement]:
     is_table = explanation.space.get("kind") == "table"
     rows = f" by values of random rows with {words.them}" if is_table else ""
     for share, who in (
@@ -629,7 +613,7 @@ def _shares(explanation: Result, words: Words, keep: str, exactly: str = "all we
                 if share.is_exact
                 else f"limits {between(share.low, share.high, decimals=1)}; {share.n:,} copies"
             )
-            yield Statement("share", f"{who}, {100 * share.value:.1f}% {keep} ({limits}).", asdict(share))
+            yield Statement("share", f"{who}, {100 * share.value:.1f}% {words.keep} ({limits}).", asdict(share))
     if explanation.holds_drawn is not None and explanation.facts:
         text = f"Fewer than 5% of copies happen to have {words.these}, so their share was not measured."
         if explanation.holds_law is not None:
@@ -659,9 +643,10 @@ def _limits(explanation: Result, *measured: Share | Fit | None) -> Iterator[Stat
         yield Statement("limits", f"All limits hold together with {100 * confidence:g}% confidence.")
 
 
-def _table_rows(explanation: Result, words: Words, keep: str = "get this decision") -> Iterator[Statement]:
+def _table_rows(explanation: Result, words: Words) -> Iterator[Statement]:
     rows = explanation.rows
     if rows is not None and explanation.facts:
+        keep = words.keep if isinstance(explanation, Rule) else "get this decision"  # numbers have no such rows
         alike = "" if rows.alike is None else f"; {rows.alike:,} of them {keep}"
         text = f"{rows.with_facts:,} of {rows.looked_at:,} {_rows_are(explanation)}s have {words.these}{alike}."
         yield Statement("rows", text, asdict(rows))
@@ -771,7 +756,6 @@ class RuleWords(Words):
         self.at_most = f"one {self.fact}" if k == 1 else f"{most} {self.facts}"
         output, within = rule.output, rule.within
         digits = _printed(rule, [] if within is None else [within], rule.prediction - (within or 0.0))
-        self.keep = "get this decision"
         if within is not None:
             is_given = rule.settings.get("within") is not None
             size = exact_number(within) if is_given else digits.contributions[0].removeprefix("+")
@@ -826,10 +810,10 @@ def _(rule: Rule) -> tuple[Statement, ...]:
         Statement("legend", legend(rule)),
         _law(rule, words),
         *_tolerance(rule, words),
-        *_shares(rule, words, words.keep, exactly),
+        *_shares(rule, words, exactly),
         *_limits(rule, rule.all, rule.holds),
         *_coverage(rule, words),
-        *_table_rows(rule, words, words.keep),
+        *_table_rows(rule, words),
         _rule_proof(rule, words),
         _queries(rule, words),
         *_settings(rule),
@@ -884,8 +868,11 @@ def _(rules: Rules) -> tuple[Statement, ...]:
     """
     n = rules.n_rows
     figures = {"n_rules": len(rules), "covered": rules.n_covered, "n_rows": n, "status": rules.status}
-    failed = [f"{_count(rules.n_failed, 'row')} failed and {_have(rules.n_failed)} no rule."]
-    last = [Statement("left", text) for text in [*_left_over(rules), *(failed if rules.n_failed else ())]]
+    failed = f"{_count(rules.n_failed, 'row')} failed and {_have(rules.n_failed)} no rule."
+    few, n_left = [f"{row:,}" for row in rules.left_over[:_MANY]], len(rules.left_over)
+    more = [f"{n_left - _MANY:,} more"] if n_left > _MANY else []
+    left = f"Left over: row{'s' * (n_left > 1)} {_listed([*few, *more])} (counted from 0)." if few else ""
+    last = [Statement("left", text) for text in (left, failed if rules.n_failed else "") if text]
     given = "the row given" if n == 1 else f"the {n:,} rows given"
     if not rules.rules:
         text = f"No rule of {given} holds as often as asked and agrees with the rows that have its facts."
@@ -927,13 +914,6 @@ def _covering(one: CoveringRule, n_rows: int) -> Iterator[Statement]:
         they = f"{n_alike:,} of them get{'s' * (n_alike == 1)} {get}"
     figures = {"alike": n_alike, "otherwise": len(one.otherwise)}
     yield Statement("rows", f"Of {_count(n_rows, 'row')}, {who}; {they}.", figures)
-
-
-def _left_over(rules: Rules) -> Iterator[str]:
-    if rules.left_over:
-        few, n = [f"{row:,}" for row in rules.left_over[:_MANY]], len(rules.left_over)
-        more = [f"{n - _MANY:,} more"] if n > _MANY else []
-        yield f"Left over: {'row' if n == 1 else 'rows'} {_listed([*few, *more])} (counted from 0)."
 
 
 def _certified(rules: Sequence[Rule]) -> Statement:
