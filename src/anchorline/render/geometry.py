@@ -6,7 +6,7 @@ Places refer to facts by their number in the result.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -241,6 +241,11 @@ class Part:
         """How opaque the part is; None if no copy was tried there."""
         return None if self.step is None else STEPS[self.step][1]
 
+    @property
+    def middle(self) -> float:
+        """Where the middle of the part is."""
+        return (self.start + self.end) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -275,10 +280,8 @@ class Band:
 
 def bands_of(rule: Rule) -> tuple[Band, ...]:
     """Return one band per fact of a rule."""
-    return tuple(
-        _band(fact, strip, str(rule.space.get("kind")))
-        for fact, strip in zip(rule.facts, rule.strips, strict=True)
-    )
+    kind = str(rule.space.get("kind"))
+    return tuple(_band(fact, strip, kind) for fact, strip in zip(rule.facts, rule.strips, strict=True))
 
 
 def steps_in(bands: Sequence[Band]) -> list[tuple[float | None, str]]:
@@ -288,8 +291,7 @@ def steps_in(bands: Sequence[Band]) -> list[tuple[float | None, str]]:
 
 
 def _band(fact: Fact, strip: Strip, kind: str) -> Band:
-    names = _names(fact, strip, kind)
-    places = _places(strip)
+    names, places = _names(fact, strip, kind), _places(strip)
     stays = [*strip.stays, *[None] * (len(places) - len(strip.stays))]
     parts = []
     for (start, end), share, name in zip(places, stays, names, strict=True):
@@ -300,18 +302,17 @@ def _band(fact: Fact, strip: Strip, kind: str) -> Band:
     own, ends = min(strip.own, last), (min(strip.first, last), min(strip.last - 1, last))
     if fact.kind == "missing" and strip.missing > 0:
         own, ends = last, (last, last)
-    middle = (parts[own].start + parts[own].end) / 2
     frame = parts[ends[0]].start, parts[ends[1]].end
     labels = tuple(_labels(fact, strip, names, parts, own, frame))
-    return Band(fact_text(fact, kind, here=True), tuple(parts), frame, middle, labels)
+    return Band(fact_text(fact, kind, here=True), tuple(parts), frame, parts[own].middle, labels)
 
 
 def _places(strip: Strip) -> list[tuple[float, float]]:
     """Return where each part begins and ends; missing values are a part of their own at the end."""
-    total = sum(strip.shares) + strip.missing or 1.0
-    missing = max(_THIN, strip.missing / total) if strip.missing > 0 else 0.0
-    room = 1.0 - missing - (_GAP if missing else 0.0)
-    scale, places, end = room / (sum(strip.shares) or 1.0), list[tuple[float, float]](), 0.0
+    total = sum(strip.shares)
+    missing = max(_THIN, strip.missing / (total + strip.missing)) if strip.missing > 0 else 0.0
+    scale = (1.0 - missing - (_GAP if missing else 0.0)) / (total or 1.0)
+    places, end = list[tuple[float, float]](), 0.0
     for share in strip.shares:
         places.append((end, end + share * scale))
         end += share * scale
@@ -320,7 +321,7 @@ def _places(strip: Strip) -> list[tuple[float, float]]:
 
 def _names(fact: Fact, strip: Strip, kind: str) -> list[str]:
     """Return what the values of each part are called."""
-    if fact.kind in ("equals", "present", "missing"):
+    if not any(KINDS[fact.kind]):
         own, other = _own_and_other(fact, kind)
         names = [own if i == strip.own else other for i in range(len(strip.shares))]
     else:
@@ -347,21 +348,15 @@ def _labels(
     fact: Fact, strip: Strip, names: Sequence[str], parts: Sequence[Part], own: int, frame: tuple[float, float]
 ) -> Iterator[Label]:
     """Yield the row's own value above the band; below it bounds, the other values, and missing ones."""
-    middle = [(part.start + part.end) / 2 for part in parts]
     has_bounds = any(KINDS[fact.kind])
-    text = own_text(fact) if has_bounds and fact.value is not None else names[own]
-    yield _label(middle[own], text, -1)
+    yield _label(parts[own].middle, own_text(fact) if has_bounds and fact.value is not None else names[own], -1)
+    others = [i for i in range(len(strip.shares)) if i != own]
     wanted = []
     if has_bounds:
-        wanted += [
-            (place, value_text(bound, fact.column, is_bound=True))
-            for place, bound in zip(frame, (fact.low, fact.high), strict=True)
-            if bound is not None
-        ]
-    else:
-        others = [i for i in range(len(strip.shares)) if i != own]
-        places = (parts[others[0]].start + parts[others[-1]].end) / 2 if others else 0.0
-        wanted += [(places, names[others[0]])] if others else []
+        bounds = zip(frame, (fact.low, fact.high), strict=True)
+        wanted = [(at, value_text(each, fact.column, is_bound=True)) for at, each in bounds if each is not None]
+    elif others:
+        wanted = [((parts[others[0]].start + parts[others[-1]].end) / 2, names[others[0]])]
     if strip.missing > 0 and own != len(parts) - 1:
         wanted.append((1.0, "missing"))
     ends = list[float]()  # of the last label in each row
@@ -372,7 +367,7 @@ def _labels(
         end = start + width
         row = next((i for i, last in enumerate(ends) if start > last + _CELL), len(ends))
         ends[row : row + 1] = [end]
-        yield Label(label.place, label.anchor, label.text, row)
+        yield replace(label, row=row)
 
 
 def _label(place: float, text: str, row: int) -> Label:
