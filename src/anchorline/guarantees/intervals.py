@@ -58,9 +58,7 @@ class Estimate(Interval):
 
 
 def estimate_mean(losses: ArrayLike, loss_range: float = 1.0, confidence: float = 0.95) -> Estimate:
-    r"""Estimate a mean loss, with :func:`betting_interval`.
-
-    .. math:: \text{value} = \frac1n \sum_i X_i
+    """Estimate a mean loss, with :func:`betting_interval`.
 
     >>> estimate = estimate_mean(np.full(1000, 0.5), loss_range=4.0)
     >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
@@ -103,16 +101,16 @@ def binomial_interval(n_events: int, n_samples: int, confidence: float = 0.95) -
 def betting_interval(losses: ArrayLike, loss_range: float = 1.0, confidence: float = 0.95) -> Interval:
     r"""Return a variance-adaptive interval for the mean of losses in ``[0, loss_range]``.
 
-    .. math:: \text{low} = \max\Bigl\{m : \max_{t \le n} \prod_{i \le t}
-              \frac{1 + \lambda_i X_i}{1 + \lambda_i m} \ge \frac2\alpha\Bigr\}, \qquad
+    .. math:: \text{low} = \max\{m : \max_{t \le n} K_t(m) \ge 2/\alpha\}, \qquad
               \lambda_i = \sqrt{2 q_i} + \hat\mu_i q_i, \qquad
               q_i = \frac{\ln(2/\alpha)}{n \hat\sigma^2_i}
 
-    for losses scaled to [0, 1]; the upper limit follows from their complements. Mean and variance are those of the
-    losses before i and of one imaginary loss, half 0 and half 1. Losses are read in the given order, which must
-    not depend on their values. Their number must be fixed in advance; to stop by looking at the interval, use
-    `limits`. The bet is renewed whenever the number of losses has grown by 1/16. The cost is O(n) once, then
-    O(log n) per Newton step.
+    for losses scaled to [0, 1]. The first term of a bet is best for small bets; the second follows the best bet if
+    losses hardly vary, where it should be close to the whole capital. Mean and variance are those of the losses
+    before i and of one imaginary loss, half 0 and half 1. Losses are read in the given order, which must not
+    depend on their values. Their number must be fixed in advance; to stop by looking at the interval, use
+    `limits`. The bet is renewed at each of the first 32 losses, and then whenever their number has grown by 1/16.
+    The cost is O(n) once, then O(log n) per Newton step.
 
     >>> losses = np.random.default_rng(0).beta(0.5, 5.0, size=5000)
     >>> interval = betting_interval(losses)
@@ -176,10 +174,7 @@ def interval_around(mean: float, low: float, high: float, confidence: float) -> 
 
 @functools.lru_cache(maxsize=64)
 def _bet_blocks(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where the bet is renewed, and for how many losses each bet holds.
-
-    It is renewed at each of the first 32 losses, and then at every increase of their number by 1/16.
-    """
+    """Return where the bet is renewed, and for how many losses each bet holds."""
     starts = [0]
     while (following := starts[-1] + max(1, starts[-1] // 16)) < n:
         starts.append(following)
@@ -190,13 +185,7 @@ def _bet_blocks(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _plug_in_bets(sums: Floats, squares: Floats, starts: NDArray[np.intp], budget: float) -> Floats:
-    r"""Return one bet per block, from the sums over the blocks before it.
-
-    .. math:: \sqrt{2q} + \hat\mu q, \qquad q = \text{budget} / \hat\sigma^2
-
-    The first term is best for small bets. The second follows the best bet if the losses hardly vary, where the
-    bet should be close to the whole capital.
-    """
+    """Return one bet per block, from the sums over the blocks before it."""
     total, total_square = np.cumsum(sums) - sums, np.cumsum(squares) - squares
     mean = (0.5 + total) / (starts + 1)
     scatter = total_square - 2 * mean * total + starts * mean**2
