@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.compare.pairs import REFUTED, Answers, Pair, broken_rule, label_text, pair
+from anchorline.compare.pairs import REFUTED, Answers, Pair, broken_rule, label_text, pair, share_of
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.guarantees.limits import lower_limit, mean_width
@@ -238,7 +238,7 @@ class _Comparing:
         refuted = np.array([not each.kept for each in self.pairs if each.kept is not None])
         if not refuted.size:
             return None
-        share = _share(refuted, self._failure)
+        share = share_of(refuted, self._failure)
         return replace(share, low=max(0.0, (share.low - REFUTED) / (1 - REFUTED)))
 
     def _products(self) -> np.ndarray:
@@ -288,7 +288,7 @@ class _Comparing:
     def _gates(self) -> Iterator[Gate]:
         settings = self.settings
         for what, most, share in (
-            ("decisions", settings.max_decisions, _share(self.differs, self._failure)),
+            ("decisions", settings.max_decisions, share_of(self.differs, self._failure)),
             ("reasons", settings.max_reasons, self._reasons()),
         ):
             if most is not None:
@@ -327,7 +327,7 @@ class _Comparing:
             every += [(name, value, inside) for value, inside in groups_of(column, name)]
         failure = self._failure / max(1, 2 * len(every))
         for of, value, inside in every:
-            share, others = _share(self.differs[inside], failure), _share(self.differs[~inside], failure)
+            share, others = share_of(self.differs[inside], failure), share_of(self.differs[~inside], failure)
             yield Part(of, value, share, share.low > others.high)
 
     def _cases(self) -> Iterator[ChangedRow]:
@@ -377,7 +377,7 @@ class _Comparing:
             spread=self.spread,
             within=self.within,
             n_explained=len(self.pairs),
-            decisions=_share(self.differs, self._failure),
+            decisions=share_of(self.differs, self._failure),
             parts=tuple(self._parts()),
             reasons=self._reasons(),
             attributes=tuple(attributes),
@@ -395,14 +395,6 @@ def _risen(square: float, rise: float) -> float:
     """Return by how much the root of a square rises if the square, which is at least -rise, rises so much."""
     square = max(square, -rise, 0.0)
     return math.sqrt(square + rise) - math.sqrt(square)
-
-
-def _share(happens: np.ndarray, failure: float) -> Share:
-    """Return the share of rows with limits that each fail with half of the probability."""
-    n, k = happens.size, int(happens.sum())
-    if n == 0:
-        return Share(0.0, 0.0, 1.0, 0)
-    return Share(k / n, lower_limit(k, n, failure / 2), 1.0 - lower_limit(n - k, n, failure / 2), n)
 
 
 def groups_of(column: Column, name: str) -> Iterator[tuple[str, np.ndarray]]:

@@ -164,6 +164,14 @@ def _is_refuted(
     return any(_is_less(stays, REFUTED / len(held)) for stays in held)
 
 
+def share_of(happens: np.ndarray, failure: float) -> Share:
+    """Return how often something happens (n,), with limits that each fail with half of the probability."""
+    n, k = happens.size, int(happens.sum())
+    if n == 0:
+        return Share(0.0, 0.0, 1.0, 0)
+    return Share(k / n, lower_limit(k, n, failure / 2), 1.0 - lower_limit(n - k, n, failure / 2), n)
+
+
 def _is_less(stays: np.ndarray, failure: float) -> bool:
     return 1 - lower_limit(int((~stays).sum()), stays.size, failure) < STAYS
 
@@ -187,9 +195,8 @@ def broken_rule(
     donors = case.draw("compare/rule", number, _N_HELD, candidates_of(case.neighborhood, rule.facts))
     answers = case.ask(donors)
     stays = answers.stays if answers.stays is not None else np.abs(answers.drops) <= (rule.within or 0.0)
-    n, kept = stays.size, int(stays.sum())
-    low, high = lower_limit(kept, n, failure / 2), 1 - lower_limit(n - kept, n, failure / 2)
-    if high >= asked:
+    kept = share_of(stays, failure)
+    if kept.high >= asked:
         return None
     shown = int(np.flatnonzero(~stays)[0])
     inputs = case.neighborhood.realize(donors[:, shown : shown + 1])
@@ -200,7 +207,7 @@ def broken_rule(
         facts=rule.facts,
         old_decision=None if rule.output.decision is None else str(rule.output.decision),
         old=rule.holds,
-        new=Share(kept / n, low, high, n),
+        new=kept,
         example=tuple(read.at(0).instance),
         output=float(case.predictor.prediction - answers.drops[shown]),
     )

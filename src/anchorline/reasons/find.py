@@ -8,7 +8,7 @@ import numpy as np
 from anchorline.errors import FavorableError, ParameterError, ProhibitedError, ReasonsError, UnmappedError
 from anchorline.model.outputs import plain_label
 from anchorline.model.predictor import Predictor
-from anchorline.reasons.shortfalls import Measured, measure, read_off
+from anchorline.reasons.shortfalls import Measured, measure, read_off, sides_of
 from anchorline.result.codes import Codes
 from anchorline.result.reasons import PRINCIPAL, Reasons, Recourse, Reference, Shortfall, StatedReason
 from anchorline.search.assemble import VERSIONS
@@ -302,12 +302,9 @@ def _nearest(
 ) -> tuple[Any, ...]:
     """Return the values of a donor: of numbers and dates the nearest to the own one, else the most frequent."""
     table, own = neighborhood.table, neighborhood.table.attributes[attribute]
-    view = int(np.searchsorted(table.views.attributes, attribute))
-    column = neighborhood.columns[own.views[0]]
-    if len(own.views) == 1 and table.views.ordered[view] and not column.missing[0]:
-        ladder = table.views.sorted[view]
-        at = ladder.starts[np.searchsorted(ladder.values, float(column.values[0]))]
-        chosen = donors[np.argmin(np.where(donors < ladder.n_present, np.abs(donors - at), table.n_pool))]
+    if (sides := sides_of(neighborhood, attribute)) is not None:
+        at, _, n_present = sides
+        chosen = donors[np.argmin(np.where(donors < n_present, np.abs(donors - at), table.n_pool))]
     else:
         chosen = donors[np.argmax(weights)]
     natives = [table.donated.pick(j, np.array([chosen])) for j in own.positions]

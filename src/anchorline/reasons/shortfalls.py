@@ -50,8 +50,8 @@ class Measured:
 
 def read_off(neighborhood: TableNeighborhood, gains: np.ndarray, sign: float) -> Measured:
     """Return what is known of all donors, (attributes, n_pool), without error."""
-    sides, signed = _all_sides(neighborhood), sign * gains
-    tilts = [_tilt(side, np.arange(gains.shape[1]), own) for side, own in zip(sides, signed, strict=True)]
+    signed, donors = sign * gains, np.arange(gains.shape[1])
+    tilts = [_tilt(sides_of(neighborhood, a), donors, own) for a, own in enumerate(signed)]
     zeros = np.zeros(len(gains))
     return Measured(signed.mean(axis=1), zeros, zeros.astype(np.intp), np.array(tilts))
 
@@ -65,7 +65,8 @@ def measure(
     """
     neighborhood = case.neighborhood
     assert isinstance(neighborhood, TableNeighborhood)
-    n_attributes, sides = len(neighborhood.names), _all_sides(neighborhood)
+    n_attributes = len(neighborhood.names)
+    sides = [sides_of(neighborhood, a) for a in range(n_attributes)]
     needed = _FEWEST * (n_attributes + 1)
     if most < needed:
         raise ParameterError(
@@ -130,23 +131,18 @@ def _figures(
     )
 
 
-def _all_sides(neighborhood: TableNeighborhood) -> list[Sides | None]:
-    """Return, per attribute, which donors have lower and which have higher values; None without an order.
+def sides_of(neighborhood: TableNeighborhood, attribute: int) -> Sides | None:
+    """Return which donors of an attribute have lower and which have higher values; None without an order.
 
     Donors are sorted by the one view of their attribute, missing values last.
     """
-    views, found = neighborhood.table.views, list[Sides | None]()
-    for i, attribute in enumerate(neighborhood.table.attributes):
-        view, column = int(np.searchsorted(views.attributes, i)), neighborhood.columns[attribute.views[0]]
-        if len(attribute.views) > 1 or not views.ordered[view] or column.missing[0]:
-            found.append(None)
-            continue
-        own, ladder = float(column.values[0]), views.sorted[view]
-        lower, higher = (
-            int(ladder.starts[np.searchsorted(ladder.values, own, side)]) for side in ("left", "right")
-        )
-        found.append((lower, higher, ladder.n_present))
-    return found
+    views, own = neighborhood.table.views, neighborhood.table.attributes[attribute].views
+    view, column = int(np.searchsorted(views.attributes, attribute)), neighborhood.columns[own[0]]
+    if len(own) > 1 or not views.ordered[view] or column.missing[0]:
+        return None
+    value, ladder = float(column.values[0]), views.sorted[view]
+    lower, higher = (int(ladder.starts[np.searchsorted(ladder.values, value, side)]) for side in ("left", "right"))
+    return lower, higher, ladder.n_present
 
 
 def _tilt(side: Sides | None, donors: np.ndarray, gains: np.ndarray) -> float:
