@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import threading
 import time
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from anchorline.studio.problems import Problem
 from helpers.studio import (
     HOSTILE,
     SlowModel,
+    becomes_true,
     client_of,
     cohort_explainer,
     cohort_table,
@@ -239,3 +241,61 @@ def test_summaries_that_are_computed_do_not_displace_each_other(monkeypatch):
     built["b"].is_busy = True  # a request goes on with it, however long ago it began
     assert ask("d") is built["d"]
     assert list(cache._cohorts) == ["b", "d"]
+
+
+def events_of(response):
+    """Yield the name and the content of every event of a stream."""
+    name = ""
+    for line in response.iter_lines():
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+@pytest.mark.parametrize("path", ["/v1/overview", "/v1/whole/rules"])
+def test_a_summary_is_followed_until_it_is_done(client, path):
+    body = {"n_rows": 12, "k": 2, "sigma": 0.9}
+    with client.stream("POST", f"{path}/events", json=body, timeout=60) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["x-accel-buffering"] == "no"
+        events = list(events_of(response))
+    assert [name for name, _ in events] == ["progress"] * (len(events) - 1) + ["done"]
+    progress = [answer["progress"] for _, answer in events]
+    assert progress == sorted(progress)
+    assert events[-1][1] == client.post(path, json=body).json()
+
+
+def test_the_work_ends_when_nobody_follows_any_more():
+    with live(slow_explainer(SlowModel(0.03))) as server, client_of(server, timeout=30) as client:
+        with client.stream("POST", "/v1/overview/events", json={"n_rows": 50}) as response:
+            next(events_of(response))
+        assert becomes_true(lambda: server.studio.jobs.n_running == 0, seconds=6)
+        before = server.studio.metrics.value("anchorline_model_rows_total")
+        time.sleep(1.0)
+        assert server.studio.metrics.value("anchorline_model_rows_total") == before
+
+
+def test_what_is_wrong_ends_the_stream_as_an_event():
+    model = SlowModel(0.0)
+    with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client:
+        wrong = client.post("/v1/overview/events", json={"search": "x", "output": "none"})
+        assert wrong.status_code == 422
+        server.studio.service.overview = iter_of(b'{"is_done":false}', Problem(422, "It broke."))
+        with client.stream("POST", "/v1/overview/events", json={}) as response:
+            events = list(events_of(response))
+    assert [name for name, _ in events] == ["progress", "problem"]
+    assert events[1][1]["detail"] == "It broke."
+
+
+def iter_of(*answers):
+    """Return a function that returns these answers in turn, and raises those that are errors."""
+    left = list(answers)
+
+    def answer(*arguments):
+        found = left.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return answer

@@ -1,6 +1,7 @@
 """The application: the routes, and the `Studio` that connects them to the service, the job queue and the guard."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from urllib.parse import parse_qs
 import numpy as np
 from fastapi import APIRouter, FastAPI, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, StreamingResponse
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -38,8 +39,13 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 _HOLDS = "Words or comparisons (income>40000) that all hold for a row."
 _SEARCH = Query(max_length=schemas.MAX_SEARCH, description=_HOLDS)
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
 _OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
+_BETWEEN_STEPS = 0.2  # seconds between two steps of a summary
+_MOST_LATE = 3  # steps in a row that may take too long
 _LONGER = 10  # times the time limit, for comparisons
 _PATIENCE = 5.0  # seconds within which the model must answer
 
@@ -130,14 +136,10 @@ class Studio:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
 
-        def named() -> bytes:
-            with naming(self.service.display.naming):
-                return function()
-
         outcome = "failed"
         try:
             key = request_key(route, content) if is_cached else None
-            answer = await self.jobs.run(key, named, wait_for_disconnect, timeout)
+            answer = await self.jobs.run(key, self._named(function), wait_for_disconnect, timeout)
             outcome = "answered"
         except AnchorlineError as error:
             outcome = "refused"
@@ -146,6 +148,47 @@ class Studio:
             self.audit.record(request.scope["state"], route, content, outcome)
         headers = None if attached is None else {"Content-Disposition": f'attachment; filename="{attached}"'}
         return Response(answer, media_type=media_type, headers=headers)
+
+    async def follow(
+        self, request: Request, route: str, function: Callable[[], bytes], content: Mapping[str, Any]
+    ) -> Response:
+        """Return a stream of server-sent events: the answers of ``function``, step by step, until one is done.
+
+        What is wrong at the first step is the response itself; later it is an event. A step that takes too long is
+        tried again, because the next one may leave out what was slow.
+        """
+        first = await self.answer(request, route, function, content, is_cached=False)
+
+        async def events() -> AsyncIterator[bytes]:
+            answer, n_late = bytes(first.body), 0
+            while True:
+                is_done = json.loads(answer)["is_done"]
+                yield b"event: %b\ndata: %b\n\n" % (b"done" if is_done else b"progress", answer)
+                if is_done:
+                    return
+                await asyncio.sleep(_BETWEEN_STEPS)
+                if await request.is_disconnected():
+                    return
+                try:
+                    answer, n_late = await self.jobs.run(None, self._named(function), asyncio.Event().wait), 0
+                except (Problem, AnchorlineError) as error:
+                    problem = error if isinstance(error, Problem) else problem_from_error(error)
+                    n_late += 1
+                    if problem.status != 503 or n_late > _MOST_LATE:
+                        yield b"event: problem\ndata: %b\n\n" % problem.body(request.state.request_id)
+                        return
+
+        headers = {"X-Accel-Buffering": "no"}  # or nginx would hold events back
+        return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
+
+    def _named(self, function: Callable[[], bytes]) -> Callable[[], bytes]:
+        """Return the function, whose texts have the names of readers."""
+
+        def named() -> bytes:
+            with naming(self.service.display.naming):
+                return function()
+
+        return named
 
     def file(self, name: str) -> Response:
         """Return one of the page's files."""
@@ -325,6 +368,16 @@ def _cases_routes(studio: Studio) -> APIRouter:
         function = lambda: service.overview(body, user)  # noqa: E731
         return await answer(request, "overview", function, body.model_dump(), is_cached=False)
 
+    @router.post("/overview/events", summary="Follow the summary of many cases", responses=_EVENTS)
+    async def overview_events(request: Request, body: schemas.OverviewRequest) -> Response:
+        """Stream the summary as it grows, as events `progress`, then `done`; or `problem`.
+
+        Closing the connection cancels what is under way.
+        """
+        user = _user_of(request)
+        function = lambda: service.overview(body, user)  # noqa: E731
+        return await studio.follow(request, "overview", function, body.model_dump())
+
     @router.post("/overview/table", summary="List the explanations of many cases", response_class=Response)
     async def overview_table(request: Request, body: schemas.TableRequest) -> Response:
         """Return CSV or Parquet, one row per case that is explained so far."""
@@ -362,6 +415,16 @@ def _cases_routes(studio: Studio) -> APIRouter:
             return await answer(request, "compare", function, body.model_dump(), timeout=most)
         finally:
             studio.comparing.discard(user)
+
+    @router.post("/whole/rules/events", summary="Follow the rules that cover many cases", responses=_EVENTS)
+    async def whole_rules_events(request: Request, body: schemas.OverviewRequest) -> Response:
+        """Stream the rules as they are found, as events `progress`, then `done`; or `problem`.
+
+        Closing the connection cancels what is under way.
+        """
+        user = _user_of(request)
+        function = lambda: service.covering(body, user)  # noqa: E731
+        return await studio.follow(request, "covering", function, body.model_dump())
 
     @router.post("/whole/acting", summary="Show how a column acts", responses=_gives(answers.ActingAnswer))
     async def whole_acting(request: Request, body: schemas.WholeRequest) -> Response:

@@ -63,7 +63,7 @@ export class ServerError extends Error {
   }
 }
 
-export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function call(path, options, tries = 3) {
   let response;
@@ -96,6 +96,24 @@ export async function post(path, body, signal) {
 }
 
 export const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
+
+// Yields the answers in a stream of events; a problem in it is thrown like that of any other answer.
+export async function* follow(path, body, signal) {
+  const reader = (await post(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (text + value).split("\n\n");
+    text = parts.pop();
+    for (const part of parts) {
+      const [name, data] = part.split("\ndata: ");
+      const answer = JSON.parse(data);
+      if (name === "event: problem") throw new ServerError(answer.status, answer.detail);
+      yield answer;
+    }
+  }
+}
 
 export function save(content, name) {
   const address = URL.createObjectURL(content);

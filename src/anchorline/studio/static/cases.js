@@ -1,6 +1,6 @@
 // The list of cases, and the summary of all of them.
 
-import { announce, byId, count, fill, get, h, isolate, pause, percent, post, postJson, save, shortNumber, truthText, valueText } from "./base.js";
+import { announce, byId, count, fill, follow, get, h, isolate, percent, post, save, shortNumber, truthText, valueText } from "./base.js";
 
 // The list of cases, which the server searches and sorts; usable by mouse or keyboard.
 
@@ -165,8 +165,6 @@ export class Cases {
 
 // The summary of all cases, or of those that match the search: computed by the server while this page asks for it.
 
-const PAUSE = 250; // milliseconds between two requests for an unfinished summary
-const MAX_LATE = 4; // requests in a row that may run out of time
 const POOR = ["not_explained", "undecided", "partly_explained"];
 export const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 export const bar = (share, tone = "") => h("span", { class: `rail ${tone}` }, h("i", { style: { width: `${100 * share}%` } }));
@@ -182,36 +180,28 @@ export function table(caption, names, rows) {
 
 export class Overview {
   constructor(about, node, { open, onError }) {
-    Object.assign(this, { about, node, open, onError, turn: 0 });
+    Object.assign(this, { about, node, open, onError });
   }
 
   stop() {
-    this.turn += 1;
     this.pending?.abort();
+    this.pending = null;
   }
 
-  // Asks until the summary is complete, and draws what is known each time.
+  // Follows the summary until it is complete, and draws what is known each time.
   async load(search, settings) {
     this.stop();
-    const ownTurn = this.turn;
     this.body = { search, ...settings };
-    let late = 0; // a slow case may take a request's time; the server leaves it out, and the next request goes on
-    while (ownTurn === this.turn) {
-      this.pending = new AbortController();
-      try {
-        const answer = await postJson("/v1/overview", this.body, this.pending.signal);
-        if (ownTurn !== this.turn) return;
-        late = 0;
+    const pending = new AbortController();
+    this.pending = pending;
+    try {
+      for await (const answer of follow("/v1/overview/events", this.body, pending.signal)) {
+        if (pending !== this.pending) return;
         this.draw(answer);
-        if (answer.is_done) return announce("The summary is complete.");
-      } catch (error) {
-        late += error.status === 503 ? 1 : MAX_LATE;
-        if (late >= MAX_LATE) {
-          if (ownTurn === this.turn) this.onError(error);
-          return;
-        }
+        if (answer.is_done) announce("The summary is complete.");
       }
-      await pause(PAUSE);
+    } catch (error) {
+      if (error.name !== "AbortError" && pending === this.pending) this.onError(error);
     }
   }
 

@@ -1,6 +1,6 @@
 // The whole model: how an attribute acts, what groups of cases get, another threshold, and rules that cover many cases.
 
-import { fill, h, isolate, pause, percent, postJson, s, shortNumber } from "./base.js";
+import { fill, follow, h, isolate, percent, postJson, s, shortNumber } from "./base.js";
 import { bar, card, number, plural, table, toneOf } from "./cases.js";
 
 const HEIGHT = 220;
@@ -36,6 +36,8 @@ export class Whole {
 
   stop() {
     this.turn += 1;
+    this.pending?.abort();
+    this.pending = null;
   }
 
   // Nothing is asked of the model until somebody wants to know.
@@ -123,14 +125,15 @@ export class Whole {
 
   async rules() {
     const node = this.node.querySelector("#rules");
-    const turn = this.turn;
+    this.pending?.abort();
+    const pending = new AbortController();
+    this.pending = pending;
     try {
-      for (let answer = { is_done: false }; !answer.is_done && turn === this.turn; await pause(200)) {
-        answer = await postJson("/v1/whole/rules", { ...this.body, n_rows: RULE_CASES });
-        if (turn === this.turn) fill(node, this.covering(answer));
+      for await (const answer of follow("/v1/whole/rules/events", { ...this.body, n_rows: RULE_CASES }, pending.signal)) {
+        if (pending === this.pending) fill(node, this.covering(answer));
       }
     } catch (error) {
-      if (turn === this.turn) this.onError(error);
+      if (error.name !== "AbortError" && pending === this.pending) this.onError(error);
     }
   }
 
