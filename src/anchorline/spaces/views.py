@@ -37,6 +37,7 @@ _UNITS = ("Y", "M", "D", "h", "m", "s", "us")  # in which dates are written, the
 _POWERS = np.array([float(f"1e{e}") for e in range(-307, 309)])
 _ONE = 307  # the place of 1 among the powers of 10
 _LARGEST = float(np.finfo(np.float64).max)
+_LONGEST_VALUE = 10  # characters of a value that a fact equals; a longer one has a bound beside it
 INTERVAL = 1 << 13  # added to the rank of an interval: more than the ranks of any bound
 
 
@@ -499,7 +500,8 @@ class RowViews:
         first, last = int(candidates.first[fact]) - start, int(candidates.last[fact]) - start
         low = float(edges[first - 1]) if first else None
         high = float(edges[last - 1]) if last < stop - start else None
-        if views.cuts.holds_only(int(np.searchsorted(views.cut_views, view)), own, low, high):
+        is_plain = len(str(value)) <= _LONGEST_VALUE or (low is None and high is None)
+        if is_plain and views.cuts.holds_only(int(np.searchsorted(views.cut_views, view)), own, low, high):
             return Fact(subject.name, name, "equals", value=value)
         bounds = [None if end is None else self._bound(view, end) for end in (low, high)]
         kind = "between" if None not in bounds else "below" if bounds[0] is None else "at_least"

@@ -157,6 +157,9 @@ def test_what_no_row_breaks_is_no_fact():
 
 def test_a_constant_is_a_fact_where_a_row_lacks_it_or_the_row_is_new():
     assert facts_about([3.0, 3.0, np.nan], 3.0) == [only("equals", value=3)]
+    long = -0.044641636506989144  # nobody would write it
+    assert facts_about([long, 0.05], long) == [only("below", high=0.01, value=long)]
+    assert facts_about([long, long, np.nan], long) == [only("equals", value=long)]
     assert facts_about(["a", "a", None], "a") == [only("equals", value="a")]
     assert facts_about(["a"] * 5, "b") == [only("equals", value="b")]
     assert facts_about([3.0] * 5, 4.5) == [only("equals", value=4.5)]
