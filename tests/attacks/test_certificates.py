@@ -321,7 +321,7 @@ def test_2_no_sentences_among_the_values_that_changes_are_allowed():
     allowed["town"]["values"].insert(1, SENTENCE)
     answer = checked(made, at("settings.allowed", allowed))
     assert answer.codes == ("not_computed",)
-    assert "which is no value of it in the table" in str(answer)
+    assert "which is not a value of it in the table" in str(answer)
 
 
 def test_2_a_model_is_identified_by_a_hash():

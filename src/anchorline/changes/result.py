@@ -247,7 +247,7 @@ class Changes(Record):
             yield "A value of a change is none, or a group has another number of values than columns."
         yield from contradictory_facts(move.bound for move in moves if move.bound is not None)
         if not isinstance(self.settings["allowed"], Mapping):
-            yield "What is allowed is no object."
+            yield "What is allowed is not an object."
         if not all(map(_is_plain_value, (self.goal["wanted"], *(option.decision for option in self)))):
             yield "A decision or a goal is neither a number nor a text."
         if held & {column for each in used for column in each}:

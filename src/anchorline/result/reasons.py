@@ -201,7 +201,7 @@ class Reasons(Displayed):
         if not {*self.near_ties} <= {*by_name}:
             yield "A near tie is about an attribute that does not exist."
         if self.model is not None and not re.fullmatch("[0-9a-f]{64}", self.model):
-            yield "What identifies the model is no SHA-256."
+            yield "What identifies the model is not a SHA-256."
         if not all(_is_shown(reason) for reason in self):
             yield "A reason has another number of values than columns, or a share that is none."
         if self.codes_sha256 != Codes.of(self.settings["codes"]).sha256:
