@@ -1,6 +1,6 @@
 """Ensembles of trees in one neutral form, whichever library fitted them, and the readers of the libraries.
 
-May import: errors, grid.
+May import: errors; and of the same room, outputs and loaders.
 """
 
 from anchorline.model.trees.ensemble import Ensemble
