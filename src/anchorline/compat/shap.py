@@ -23,6 +23,7 @@ def to_shap(
     *,
     common_base: bool = False,
     content: bool = False,
+    codes: bool = False,
 ) -> Any:
     r"""Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
@@ -38,6 +39,8 @@ def to_shap(
     explained text or image into values of its own parts, as ``shap.plots.text`` and ``image`` require: a
     contribution is shared equally by the places of a word, or the pixels of a region. ``data`` are the words with
     what follows them, or the small copy of the image that the explanation records.
+    ``codes`` gives ``data`` of numbers only, as ``shap.plots.violin`` and ``cohorts`` require: in place of a text
+    its number among the sorted texts of the column, and NaN in place of a missing one.
 
     Examples
     --------
@@ -66,6 +69,8 @@ def to_shap(
         bases = np.full(len(bases), bases.mean())
     is_signed = checked[0].space["kind"] == "hypercube"
     data, display = (None, None) if own is None else _data(own, is_single=is_single, is_signed=is_signed)
+    if codes and data is not None:
+        data = _codes(data)
     records = explanations.records if isinstance(explanations, Explanations) else None
     converted = (shap.Explanation if is_single else _rows_class(shap))(
         values=values[0] if is_single else values,
@@ -202,6 +207,18 @@ def _data(rows: list[list[Any]], *, is_single: bool, is_signed: bool) -> tuple[n
     if not any(isinstance(value, str) for value in array.flat):
         array = array.astype(np.float64)
     return (array[0], shown[0]) if is_single else (array, shown)
+
+
+def _codes(data: np.ndarray) -> np.ndarray:
+    """Return numbers (n, d) or (d,) in place of texts, which sort as they do; "missing" is NaN."""
+    columns = np.atleast_2d(data).T
+    numbers = np.full(columns.shape, np.nan)
+    for column, own in zip(columns, numbers, strict=True):
+        texts = sorted({value for value in column if isinstance(value, str) and value != "missing"})
+        for i, value in enumerate(column):
+            if value != "missing":
+                own[i] = texts.index(value) if isinstance(value, str) else value
+    return numbers.T.reshape(data.shape)
 
 
 def _is_number(value: Any) -> bool:

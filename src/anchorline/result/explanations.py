@@ -451,14 +451,15 @@ class Explanations(Sequence["Explanation | Failure"]):
 
         return cls.from_records(read_parquet(path), read_ids(path))
 
-    def to_shap(self, *, common_base: bool = False) -> Any:
+    def to_shap(self, *, common_base: bool = False, codes: bool = False) -> Any:
         """Return the rows that have an explanation as one `shap.Explanation`, for SHAP's own plots.
 
-        ``common_base=True`` gives all rows one base value, as SHAP's decision and force plots require.
+        ``common_base=True`` gives all rows one base value, as SHAP's decision and force plots require, and
+        ``codes=True`` numbers in place of texts, as its violins and cohorts do.
         """
         from anchorline.compat.shap import to_shap
 
-        return to_shap(self.explained or self, common_base=common_base)
+        return to_shap(self.explained or self, common_base=common_base, codes=codes)
 
     def summary(self) -> Summary:
         """Summarize which attributes matter, how often, with which sign and size, and the least explained rows.

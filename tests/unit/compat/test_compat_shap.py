@@ -262,6 +262,15 @@ def test_shap_draws_violins(batch, explained, figure):
     many = batch.to_shap()
     shap.plots.violin(many.values, feature_names=many.feature_names, show=False)  # texts have no color
     assert "code" in tick_texts(figure)
+    figure.clear()
+    coded = batch.to_shap(codes=True)
+    shap.plots.violin(coded, show=False)
+    assert "code" in tick_texts(figure)
+    shap.plots.bar(coded.cohorts(2).abs.mean(0), show=False)
+    column, texts = coded[:, "code"].data, [text.strip() for text in coded[:, "code"].display_data]
+    assert column.dtype == np.float64
+    for number, text in zip(column, texts, strict=True):
+        assert ("missing" if np.isnan(number) else sorted({*texts} - {"missing"})[int(number)]) == text
 
 
 def test_shap_draws_decisions_and_forces_of_a_batch(batch, figure):
