@@ -1,5 +1,6 @@
 """cache=: the same bytes with and without, nothing asked twice, several processes, crashes, damage, and models."""
 
+import contextlib
 import gc
 import inspect
 import pickle
@@ -155,7 +156,8 @@ def test_damage_is_named_and_nothing_is_lost(path):
     connection.close()
     with pytest.raises(CacheError, match="is damaged: an answer in it was changed"):
         explained(path)
-    assert sqlite3.connect(path).execute("SELECT count(*) FROM answers").fetchone()[0] > 2
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM answers").fetchone()[0] > 2
 
 
 def test_files_that_are_no_cache_are_left_alone(path, tmp_path):
@@ -164,7 +166,7 @@ def test_files_that_are_no_cache_are_left_alone(path, tmp_path):
         AnswerCache(path)
     assert path.read_bytes() == b"not a database " * 100
     other = tmp_path / "other.db"
-    with sqlite3.connect(other) as connection:
+    with contextlib.closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE customers (name TEXT)")
     with pytest.raises(CacheError, match="database of another program"):
         AnswerCache(other)
