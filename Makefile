@@ -60,9 +60,9 @@ test-oldest: $(BIN)/python  ## the tests with the oldest declared version of eve
 test-newest: $(BIN)/python  ## the tests with the newest dependencies, on every Python of the machine
 	$(BIN)/python .ci/newest.py
 
-first-try: $(VENV)/.dev  ## the first call with every kind of model and table; writes docs/works-with.md
+first-try: $(VENV)/.dev $(CHROMIUM)  ## the first call with every kind of model and table, and a notebook
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,first-try]'
-	$(ONE_THREAD) ANCHORLINE_PAGE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/first_try
+	$(ONE_THREAD) ANCHORLINE_PAGE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/first_try tests/browser/test_notebook.py
 
 test-wheel: $(BIN)/python $(CHROMIUM)  ## the tests on the wheel, installed in another folder
 	$(BIN)/python .ci/wheel.py
