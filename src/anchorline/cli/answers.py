@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from anchorline.cli import options as opt
@@ -35,55 +34,57 @@ _QUERIES_OF_REASONS = 5000  # of one row, about
 # ---- the flow
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Question:
-    """What is asked about every case, and how the answers are shown."""
+def _answer(
+    given: Given,
+    title: str,
+    ask: Callable[[Explainer, Any], Any],
+    text: Callable[[Any], str],
+    *,
+    page: Callable[[Any, str], str] = lambda answer, case: str(answer.to_html()),
+    is_answer: Callable[[Any], bool] = lambda answer: True,
+    limit: int | None = None,
+    n_typical: int | None = None,
+    formats: tuple[str, ...] = _FORMATS,
+) -> Code:
+    """Ask about every case, and print the answers or write them; the exit code is 6 if one does not count.
 
-    title: str  # of the progress bar
-    ask: Callable[[Explainer, Any], Any]
-    text: Callable[[Any], str]
-    page: Callable[[Any, str], str] = lambda answer, case: str(answer.to_html())
-    is_answer: Callable[[Any], bool] = lambda answer: True
-    limit: int | None = None  # of queries, which is announced
-    n_typical: int | None = None  # queries without a limit
-    formats: tuple[str, ...] = _FORMATS
-
-
-def _answer(given: Given, question: _Question) -> Code:
-    """Ask about every case, and print the answers or write them; the exit code is 6 if one does not count."""
+    ``limit`` is the number of queries that was asked for, which is announced; ``n_typical`` is an estimate.
+    """
     space, cases = numbered_cases(given)
-    form = choose_format(given, question.formats, len(cases))
+    form = choose_format(given, formats, len(cases))
     loaded = load(given, given.model)
     cache = open_cache(given, given.model, loaded)
     shown, are_answers = list[tuple[int, str | bytes]](), list[bool]()
-    expected = expected_rows(question.limit or question.n_typical, len(cases))
-    with QueryProgress(question.title, expected, announce=question.limit is not None) as progress:
+    expected = expected_rows(limit or n_typical, len(cases))
+    with QueryProgress(title, expected, announce=limit is not None) as progress:
         explainer = explainer_of(given, progress.wrap_model(loaded), space, cache)
         for n_done, (place, case) in enumerate(cases, start=1):
-            progress.describe(f"{question.title} row {place}")
+            progress.describe(f"{title} row {place}")
             try:
-                answer = question.ask(explainer, case)
+                answer = ask(explainer, case)
             except FavorableError as error:
                 print_message(with_option_names(f"Row {place}: {error}"))
                 continue
             except ReasonsError as error:
                 raise error if len(cases) == 1 else type(error)(f"Row {place}: {error}") from None
-            are_answers.append(question.is_answer(answer))
-            shown.append((place, _shown(answer, form, question, place)))
+            are_answers.append(is_answer(answer))
+            shown.append((place, _shown(answer, form, text, page, f"Row {place}")))
             progress.set_expected(progress.n_rows / n_done * len(cases))
     if len(cases) > 1 and form == "text":
-        shown = [(place, f"Row {place}\n{text!s}\n") for place, text in shown]
+        shown = [(place, f"Row {place}\n{each!s}\n") for place, each in shown]
     if shown:
         write_results(shown, given.out)
     return Code.OK if are_answers and all(are_answers) else Code.CANNOT_TELL
 
 
-def _shown(answer: Any, form: str, question: _Question, place: int) -> str | bytes:
+def _shown(
+    answer: Any, form: str, text: Callable[[Any], str], page: Callable[[Any, str], str], case: str
+) -> str | bytes:
     if form == "html":
-        return question.page(answer, f"Row {place}")
+        return page(answer, case)
     if form == "json":
         return str(answer.to_json())
-    return png_bytes(answer.plot()) if form == "png" else question.text(answer)
+    return png_bytes(answer.plot()) if form == "png" else text(answer)
 
 
 def _text_or_details(given: Given) -> Callable[[Any], str]:
@@ -124,13 +125,13 @@ def explain(given: Given) -> Code:
             return terminal_text(explanation, details=given.details)
         return explanation.details() if given.details else str(explanation)
 
-    question = _Question(
-        title="Explaining",
-        ask=lambda explainer, case: explainer.explain(case, **keywords),
-        text=text,
+    return _answer(
+        given,
+        "Explaining",
+        lambda explainer, case: explainer.explain(case, **keywords),
+        text,
         limit=n_queries_of(given),
     )
-    return _answer(given, question)
 
 
 RULE = {
@@ -172,14 +173,14 @@ def rule(given: Given) -> Code:
     """
     keywords, needed = search_keywords(given, RULE), "a share or none. Type: --holds 0.95"
     keywords["holds"] = None if given.holds == "none" else to_number(given.holds, float, "--holds", needed)
-    question = _Question(
-        title="Searching for",
-        ask=lambda explainer, case: explainer.rule(case, **keywords),
-        text=_text_or_details(given),
+    return _answer(
+        given,
+        "Searching for",
+        lambda explainer, case: explainer.rule(case, **keywords),
+        _text_or_details(given),
         is_answer=lambda found: bool(found.is_reached),
         limit=n_queries_of(given),
     )
-    return _answer(given, question)
 
 
 REASONS = {
@@ -228,15 +229,15 @@ def reasons(given: Given) -> Code:
     text = _text_or_details(given)
     if given.letter:
         given.form, text = "text", lambda found: printable_lines("\n".join(found.letter()))
-    question = _Question(
-        title="Comparing",
-        ask=lambda explainer, case: explainer.reasons(case, **keywords),
-        text=text,
+    return _answer(
+        given,
+        "Comparing",
+        lambda explainer, case: explainer.reasons(case, **keywords),
+        text,
         page=lambda found, case: str(found.to_html(case)),
         n_typical=_QUERIES_OF_REASONS,
         formats=("text", "json", "html"),
     )
-    return _answer(given, question)
 
 
 @command(
@@ -261,15 +262,15 @@ def frontier(given: Given) -> Code:
     if given.max_k < 1:
         raise ParameterError(f"-k is {given.max_k}, but it must be at least 1. Type: -k 8")
     keywords, sizes = search_keywords(given, opt.SEARCH), range(1, given.max_k + 1)
-    question = _Question(
-        title="Tracing",
-        ask=lambda explainer, case: explainer.frontier(case, sizes, **keywords),
-        text=printable_lines,
+    given.row, given.rows = [given.row], None
+    return _answer(
+        given,
+        "Tracing",
+        lambda explainer, case: explainer.frontier(case, sizes, **keywords),
+        printable_lines,
         limit=n_queries_of(given),
         formats=("text", "png"),
     )
-    given.row, given.rows = [given.row], None
-    return _answer(given, question)
 
 
 CHANGES = {
@@ -336,11 +337,11 @@ def changes(given: Given) -> Code:
             message = message.replace("leave the threshold out of the Explainer", "leave --threshold out")
             raise type(error)(message) from None
 
-    question = _Question(
-        title="Searching for",
-        ask=ask,
-        text=lambda found: printable_lines(f"{found}\n\n{found.details()}" if given.details else found),
+    return _answer(
+        given,
+        "Searching for",
+        ask,
+        lambda found: printable_lines(f"{found}\n\n{found.details()}" if given.details else found),
         is_answer=lambda found: len(found) > 0,
         formats=("text", "json", "html"),
     )
-    return _answer(given, question)

@@ -75,15 +75,11 @@ def _result_stream() -> TextIO:
     return State.results or sys.stdout
 
 
-def print_result(text: str | bytes) -> None:
+def print_result(text: str) -> None:
     """Write a result to standard output."""
     with convert_write_errors():
-        if isinstance(text, bytes):
-            _result_stream().buffer.write(text)
-            _result_stream().buffer.flush()
-        else:
-            # color=True keeps the escape codes, which `supports_color` has already decided on.
-            typer.echo(text, file=_result_stream(), color=True)
+        # color=True keeps the escape codes, which `supports_color` has already decided on.
+        typer.echo(text, file=_result_stream(), color=True)
 
 
 @contextlib.contextmanager

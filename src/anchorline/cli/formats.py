@@ -53,7 +53,7 @@ def write_results(contents: list[tuple[int, str | bytes]], out: str | None) -> N
     """Print the content of every case, or write it to one file, or to one file per case if ``out`` has {row}."""
     if out is None:
         for _, content in contents:
-            print_result(content)
+            print_result(str(content))  # a picture needs a file
         return
     ended = [(row, each if isinstance(each, bytes) else each.removesuffix("\n") + "\n") for row, each in contents]
     if "{row}" in out:

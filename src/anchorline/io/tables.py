@@ -74,18 +74,17 @@ def read_table(
     if decimal not in (None, ".", ","):
         raise ParameterError(f"decimal is {decimal!r}, but it must be '.', ',' or None.")
     installed = (each for each in BACKENDS if find_spec(each) is not None)
-    chosen_backend = backend or next(installed, None)
-    if chosen_backend is None:
+    backend = backend or next(installed, None)
+    if backend is None:
         raise MissingDependencyError.for_package("pandas", "cli")
-    suffix, name = _suffix(path), fspath(path)
-    raw = _read_bytes(path)
+    suffix, name, raw = _suffix(path), fspath(path), _read_bytes(path)
     if suffix in _COLUMNAR:
-        return _read_columnar(raw, _COLUMNAR[suffix], chosen_backend, columns, name)
+        return _read_columnar(raw, _COLUMNAR[suffix], backend, columns, name)
     options = {"separator": separator, "decimal": decimal} if _TEXT_PARSERS[suffix] is parse_csv else {}
     parsed = _TEXT_PARSERS[suffix](_decode(raw, name), name, **options)
     _check_selection(list(parsed), columns, name)
     chosen = parsed if columns is None else {column: parsed[column] for column in columns}
-    return _build_frame(chosen, chosen_backend)
+    return _build_frame(chosen, backend)
 
 
 def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
