@@ -15,11 +15,11 @@ model = make_pipeline(encode, HistGradientBoostingClassifier(random_state=0)).fi
 
 table = al.Table(frame)
 explainer = al.Explainer(model, table)
-explanation = explainer.explain(1)
+explanation = explainer.explain(17)
 print(explanation, end="\n\n")
 
 print("How many facts are needed?")
-print(explainer.frontier(1, ks=range(1, 7)), end="\n\n")
+print(explainer.frontier(17, ks=range(1, 7)), end="\n\n")
 
 print("Somebody else checks the explanation from its JSON, the model and the training table:")
 print(al.verify(explanation.to_json(), model, table))

@@ -14,6 +14,6 @@ def run(name, folder):
 
 def test_why_declined(tmp_path):
     output = run("why_declined.py", tmp_path)
-    assert "Model's decision: declined, P(declined) = 0.97. These facts explain it in part:" in output
+    assert "Model's decision: declined, P(declined) = 0.98. These facts explain it:" in output
     assert "The explanation holds" in output
     assert not list(tmp_path.iterdir())
