@@ -28,6 +28,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 import anchorline as al
 from anchorline.studio import app, cohort, job_queue
 from anchorline.studio.access import Proxy, StudioLimits
+from anchorline.studio.display import Previous
 from anchorline.studio.problems import LogFormatter
 from anchorline.studio.schemas import MAX_ALTERNATIVES, MAX_CHANGES, MAX_COHORT, MAX_FACTS, MAX_REASONS
 from helpers.pages import ARGUMENTS, CHROMIUM, TIMEOUT, ready
@@ -91,6 +92,8 @@ ROUTES = {
     "verify names": ("/v1/verify", lambda model: {"explanation": repeated_names(model)}),
     "overview": ("/v1/overview", lambda model: COHORT),
     "overview table": ("/v1/overview/table", lambda model: COHORT),
+    "whole rules": ("/v1/whole/rules", lambda model: COHORT),
+    "compare": ("/v1/compare", lambda model: {"n": 200}),
 }
 
 
@@ -109,7 +112,11 @@ def served(request):
     model = MODELS[request.param]
     explainer = al.Explainer(model, WIDE, output="yes", threshold=0.5)
     reasons = explainer.reason_settings(codes={name: ("R1", name) for name in WIDE})
-    with live(explainer, limits=StudioLimits(workers=2), reasons=reasons) as running:
+    choices = {"output": "yes", "threshold": 0.5}
+    previous = Previous(
+        "before", MODELS["boosted" if request.param == "forest" else "forest"], al.Table(WIDE), choices
+    )
+    with live(explainer, limits=StudioLimits(workers=2), reasons=reasons, previous=previous) as running:
         yield running, model
 
 
@@ -616,3 +623,34 @@ def test_7_hostile_names_stay_text_in_the_page():
         assert "broken" not in page.title()
         browser.close()
     assert [each for each in seen if not each.startswith((f"{server.base}/", "data:", "blob:"))] == []
+
+
+def test_7_a_column_without_values_is_no_internal_error():
+    """How it acts, and which groups it has, are questions that any client may ask."""
+    frame = pd.DataFrame({"x": RNG.normal(size=80), "none": np.full(80, np.nan), "few": [1.0, *[np.nan] * 79]})
+
+    def score(rows):
+        high = 1 / (1 + np.exp(-rows["x"].to_numpy()))
+        return np.column_stack([1 - high, high])
+
+    explainer = al.Explainer(score, frame, classes=["no", "yes"])
+    with live(explainer) as server, client_of(server, timeout=30) as client:
+        for column, acting in (("none", 422), ("few", 200), ("x", 200)):
+            for question, status in (("acting", acting), ("groups", 200)):
+                answer = client.post(f"/v1/whole/{question}", json={"attribute": column, "search": ""})
+                assert answer.status_code == status, (column, question, answer.text)
+
+
+@pytest.mark.parametrize(
+    "value", ["1e999", "-1e999", "NaN", "Infinity", "[1]", '{"a": 1}', '"1e999"', "9" * 400, "9" * 5000]
+)
+def test_7_a_pasted_value_is_a_finite_value_or_refused(value):
+    """What is pasted is a text within the body, which no check of the body has seen."""
+    explainer = slow_explainer(SlowModel(0))
+    first, second, _ = explainer.space.names
+    with live(explainer) as server, client_of(server, timeout=30) as client:
+        for paste in (f'{{"{first}": {value}}}', f'{{"{first}": 1, "{first}": 2}}'):
+            answer = client.post("/v1/answer", json={"row": 1, "paste": paste})
+            assert answer.status_code == 422, (paste[:40], answer.text)
+        answer = client.post("/v1/answer", json={"row": 1, "paste": f"{first},{second}\n{value},1"})
+        assert answer.status_code in (200, 422), answer.text  # a table may hold infinity

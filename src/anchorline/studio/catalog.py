@@ -3,7 +3,6 @@
 The model's answers are kept as numbers, and asked for block by block. Searches and sorts cover all cases.
 """
 
-import json
 import re
 import threading
 import time
@@ -26,6 +25,7 @@ from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table, TableRows
 from anchorline.studio.contents import Contents
 from anchorline.studio.display import Display
+from anchorline.studio.guard import strict_json
 from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.problems import Problem
 from anchorline.studio.search import Search, compare_numbers, number_range, rows_with, words_of
@@ -127,7 +127,7 @@ class TableCases:
         numbers = {name for name, column in kinds if column.kind in (NUMBER, BOOLEAN)}
         try:
             is_json = text.lstrip().startswith("{")
-            content = json.loads(text) if is_json else next(iter(parse_rows(text, "paste", numbers)), {})
+            content = strict_json(text) if is_json else next(iter(parse_rows(text, "paste", numbers)), {})
         except (ValueError, RecursionError, TableFileError):
             content = {}
         if not content or any(isinstance(value, dict | list) for value in content.values()):

@@ -250,12 +250,7 @@ def check_json(body: bytes) -> None:
     Numbers must be finite, keys must be unique within their object, and texts must be valid Unicode.
     """
     try:
-        content = json.loads(
-            body.decode("utf-8"),
-            parse_constant=_refuse_constant,
-            parse_float=_finite_float,
-            object_pairs_hook=_unique_keys,
-        )
+        content = strict_json(body.decode("utf-8"))
         if _SURROGATE.search(body):
             json.dumps(content, ensure_ascii=False).encode()  # raises for a lone surrogate
         is_deep = _depth(content) > _MAX_DEPTH
@@ -267,6 +262,13 @@ def check_json(body: bytes) -> None:
         raise Problem(400, f"The body is not valid JSON: {error}") from None
     if is_deep:
         raise Problem(400, f"The body is nested more than {_MAX_DEPTH} levels deep.")
+
+
+def strict_json(text: str) -> Any:
+    """Return the content of JSON with finite numbers and unique keys; `ValueError` for any other text."""
+    return json.loads(
+        text, parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_unique_keys
+    )
 
 
 def _depth(content: Any) -> int:

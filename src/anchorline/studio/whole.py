@@ -23,6 +23,7 @@ from anchorline.render.statements import (
 from anchorline.spaces.columns import DATE, NUMBER, Column, text_of
 from anchorline.spaces.table import Table
 from anchorline.studio.job_queue import checkpoint
+from anchorline.studio.problems import Problem
 
 _ROWS, _POINTS, _LEVELS = 200, 20, 10
 _BINS = 4  # groups of numbers and dates, about equally large
@@ -38,6 +39,8 @@ def acting(space: Table, j: int, predictor: Predictor, most: int) -> dict[str, A
     """
     schema = space.schema
     places = _values_to_try(schema.columns[j])
+    if not len(places):
+        raise Problem(422, f"Every value of {column_text(schema.names[j])} is missing, so that none can be tried.")
     n = min(_ROWS, schema.n_rows, most // max(1, len(places)))
     if n < 2:
         raise BudgetError(f"{most} answers of the model are too few to try {len(places)} values in several rows.")
@@ -115,8 +118,9 @@ def _groups(column: Column, column_name: str) -> Iterator[tuple[str, np.ndarray]
     """Yield the groups of a column and which rows belong to them: levels, or quarters of numbers and dates."""
     missing = column.missing
     if column.kind in (NUMBER, DATE):
-        values = column.values
-        cuts = np.unique(np.quantile(values[~missing], np.arange(1, _BINS) / _BINS, method="nearest"))
+        values, known = column.values, column.values[~missing]
+        quarters = np.arange(1, _BINS) / _BINS
+        cuts = np.unique(np.quantile(known, quarters, method="nearest")) if len(known) else known
         texts = [_text(column, cut, column_name) for cut in cuts.tolist()]
         for i in range(len(cuts) + 1):
             members = (
