@@ -84,16 +84,13 @@ def _as_in_lime(call: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LimeExplanation:
-    """Explanations of one row by label, with LIME's names for their parts.
+    """Explanations of one case by label, with LIME's names for their parts.
 
-    ``intercept[label]`` and the weights of ``as_map()[label]`` add up to the model's own output: to
-    ``predict_proba[label]`` or, in regression (label 1), to ``predicted_value``. A weight is what a fact adds to
-    the average over neighbors; LIME's weight is the whole effect of a fact, ``explanations[label].effects``.
-
-    As in LIME, ``score`` and ``local_pred`` belong to the label explained last, which is the predicted label if
-    top_labels was given, and label 0 of a regression has the weights with opposite signs. ``as_list`` and
-    ``as_map`` have ``n_listed`` entries if there are as many columns or words: what is in no fact of the sum has
-    weight 0.
+    ``intercept[label]`` and the weights of a label add up to the model's own output. A weight is what a fact adds
+    to the average over neighbors; LIME's weight is the whole effect of a fact, ``explanations[label].effects``. As
+    in LIME, ``score`` and ``local_pred`` belong to the label explained last, and label 0 of a regression has the
+    weights of label 1 with opposite signs. ``as_list`` and ``as_map`` have ``n_listed`` entries if there are as
+    many columns or words: what is in no fact of the sum has weight 0.
 
     Examples
     --------
@@ -129,11 +126,9 @@ class LimeExplanation:
 
     @property
     def score(self) -> float:
-        """The share of the output's mean squared change on fresh neighbors that the sum explains.
+        """The share of the output's mean squared change on fresh neighbors that the sum explains, or NaN.
 
-        It is 1 if the sum follows the model exactly, and 0 if it says no more than the prediction itself. LIME's
-        R2 compares with the neighbors' mean, on the sample of the fit, so that the two scores are different
-        numbers. NaN if nothing was measured.
+        LIME's R2 compares with the neighbors' mean, on the sample of the fit, so it is another number.
         """
         fit = self._last.fit
         return np.nan if fit is None else fit.r2
@@ -215,51 +210,35 @@ class LimeExplanation:
 class LimeTabularExplainer:
     """Explain rows of a table with the names that ``lime.lime_tabular.LimeTabularExplainer`` uses.
 
-    Weights are contributions in the units of the output. The intercept and the weights of a label add up to the
-    model's own output for that label. A result has the `anchorline.Explanation` of every label.
+    The arguments are LIME's. Those for steps that are not taken here have no effect, and warn if they are given:
+    ``kernel_width``, ``kernel``, ``verbose``, ``feature_selection``, ``sample_around_instance``, and
+    ``discretize_continuous=False``, because a weight belongs to a fact such as "age >= 40".
 
     Parameters
     ----------
     training_data
         A 2-D array with categories coded as integers, a SciPy sparse matrix of at most 50 million cells, or a
         pandas, Polars or Arrow frame with any columns.
-    mode
-        "classification" or "regression".
-    training_labels
-        The class of every row, which ``discretizer="entropy"`` needs.
     feature_names
         Column names of an array. Without names, ``feature_names`` is "0", "1", ... as in LIME, and facts say x0,
         x1, ..., because "0 >= 0.66" looks like a statement about the number 0.
-    categorical_features
-        Numbers (or names) of the columns that hold categories.
-    categorical_names
-        The names of a column's values, by column: ``{2: ["female", "male"]}``. Each column listed here holds
-        categories.
-    kernel_width, kernel, verbose, feature_selection, sample_around_instance
-        Have no effect here. A value other than the default raises a warning that says what happens instead.
     class_names
         The names of the columns of the model's answers; None for the labels that the model itself has, or else
-        "0", "1", ... In regression, a single name is the name of the output; as in LIME, several names have no
-        effect.
-    discretize_continuous
-        Has no effect here, as above: a weight belongs to a fact such as "age >= 40".
+        "0", "1", ... In regression, a single name is the name of the output.
     discretizer
-        "quartile" for the cut points that fit best; "decile", "entropy" or a discretizer of LIME to offer its cut
-        points, too. With a discretizer of LIME, copies are drawn even if leaves of trees could be read, and its
-        own random state is part of the seed.
+        "quartile" for the cut points that fit best; "decile", "entropy" (with ``training_labels``) or a
+        discretizer of LIME to offer its cut points, too. With a discretizer of LIME, copies are drawn even if
+        leaves of trees could be read, and its own random state is part of the seed.
     training_data_stats
-        LIME's statistics of columns that are cut: means, stds, mins, maxs, bins, feature_values and
-        feature_frequencies. 1,000 rows with these statistics then take the place of the training data.
+        LIME's statistics of columns that are cut. 1,000 rows with these statistics then take the place of the
+        training data.
     random_state
-        A seed. None is seed 0, so that the same call gives the same bytes. The state of a generator is read and
-        never changed.
+        A seed. None is seed 0, so that the same call gives the same bytes. A generator's state is never changed.
 
     Attributes
     ----------
     table
         The `anchorline.Table` of the training data.
-    feature_names, class_names, mode, categorical_features
-        As given, with the defaults of LIME, for which columns that are cut are categorical, too.
     feature_values, feature_frequencies
         By number, the values of each column in ``categorical_features`` that was given, and the share of each.
 
@@ -352,31 +331,10 @@ class LimeTabularExplainer:
     ) -> LimeExplanation:
         """Explain one row's prediction, with one independent explanation per label.
 
-        Parameters
-        ----------
-        data_row
-            The row: an array, a list, a dict, a Series, or a frame of one row.
-        predict_fn
-            A function from rows, in the form of the training data, to (n, c) probabilities; in regression, to n
-            numbers. A method of a scikit-learn estimator that was fitted on frames with the same columns receives
-            frames, also if the training data is an array of numbers.
-        labels
-            Columns of the model's answers to explain.
-        top_labels
-            Explain this many columns with the highest outputs instead of ``labels``.
-        num_features
-            The most facts. A fact that gains less than 1%, or whose gain may be due to chance, has weight 0.
-        num_samples
-            The most rows that the model is asked about, per label: some find the facts, the others measure them.
-            One more answer, to the row itself, chooses the labels.
-        distance_metric, model_regressor, sampling_method
-            Have no effect here. A value other than the default raises a warning that says what happens instead.
-
-        Returns
-        -------
-        LimeExplanation
-            LIME's result, with ``as_list``, ``as_map``, ``local_pred``, ``intercept``, ``score``, ..., and with
-            ``explanations``, the `anchorline.Explanation` of every label.
+        ``predict_fn`` maps rows, in the form of the training data, to (n, c) probabilities; in regression, to n
+        numbers. A method of a scikit-learn estimator that was fitted on frames with the same columns receives
+        frames. ``num_features`` is the most facts, and ``num_samples`` the most rows that the model is asked
+        about, per label; one more answer, to the row itself, chooses the labels.
 
         Examples
         --------
@@ -392,15 +350,10 @@ class LimeTabularExplainer:
         row = data_row.to_numpy() if is_numbered and not self._has_own_names else data_row
         table = self._table_for(predict_fn)
         ask = predict_fn if self._sparse is None else _OfSparse(predict_fn, self._sparse)
-        if self.mode == "regression":
-            return self._explain_number(ask, table, row, settings)
-        explainer = self._as_asked(Explainer(ask, table, classes=self.class_names))
-        found = _explain_labels(explainer, row, labels, top_labels, settings)
-        return LimeExplanation(feature_names=self.table.names, n_listed=int(num_features), **found)
-
-    def _explain_number(
-        self, ask: Callable[[Any], Any], table: Table, row: Any, settings: Settings
-    ) -> LimeExplanation:
+        if self.mode == "classification":
+            explainer = self._as_asked(Explainer(ask, table, classes=self.class_names))
+            found = _explain_labels(explainer, row, labels, top_labels, settings)
+            return LimeExplanation(feature_names=table.names, n_listed=int(num_features), **found)
         output = None if self.class_names is None else self.class_names[0]
         explainer = self._as_asked(Explainer(ask, table, output=output, task="number"))
         answer = _answer_to(explainer, row)
@@ -409,11 +362,9 @@ class LimeTabularExplainer:
                 f"mode is 'regression', but predict_fn returns {answer.dtype} of shape {answer.shape} for one "
                 "row. It must return one number per row. For class probabilities, type mode='classification'."
             )
+        explained = {_REGRESSION: explainer.explain_with(row, settings)}
         return LimeExplanation(
-            mode=self.mode,
-            explanations={_REGRESSION: explainer.explain_with(row, settings)},
-            feature_names=self.table.names,
-            n_listed=settings.k or 0,
+            mode=self.mode, explanations=explained, feature_names=table.names, n_listed=int(num_features)
         )
 
     def _as_asked(self, explainer: Explainer) -> Explainer:
@@ -594,26 +545,9 @@ class LimeTextExplanation(LimeExplanation):
 class LimeTextExplainer:
     r"""Explain texts with the names that ``lime.lime_text.LimeTextExplainer`` uses.
 
-    The intercept and the weights of a label add up to the model's own output for that label. ``explanations`` of a
-    result has the `anchorline.Explanation` of every label.
-
-    Parameters
-    ----------
-    kernel_width, kernel, verbose, feature_selection
-        Have no effect here. A value other than the default raises a warning that says what happens instead.
-    class_names
-        The names of the columns of the model's answers.
-    split_expression
-        A regular expression of what separates words, or a function that returns the list of words.
-    bow
-        Whether all occurrences of a word are one fact, and are deleted. Otherwise every occurrence is a fact of
-        its own, and a mask takes its place.
-    mask_string
-        The mask; by default "UNKWORDZ", and the character NUL for characters.
-    random_state
-        A seed. None is seed 0, so that the same call gives the same bytes.
-    char_level
-        Whether characters take the place of words.
+    The arguments are LIME's. With ``bow``, all occurrences of a word are one fact, and are deleted; otherwise
+    every occurrence is a fact of its own, and ``mask_string`` takes its place. `LimeTabularExplainer` says the
+    rest.
 
     Examples
     --------
@@ -662,11 +596,7 @@ class LimeTextExplainer:
         distance_metric: str = "cosine",
         model_regressor: Any = None,
     ) -> LimeTextExplanation:
-        """Explain one text's prediction, with one independent explanation per label.
-
-        ``classifier_fn`` maps a list of texts to (n, c) probabilities. ``num_features`` is the most words, and
-        ``num_samples`` the most texts that the model is asked about, per label. ``distance_metric`` and
-        ``model_regressor`` have no effect.
+        """Explain one text's prediction; ``classifier_fn`` maps a list of texts to (n, c) probabilities.
 
         Examples
         --------
@@ -751,15 +681,8 @@ class LimeImageExplanation(LimeExplanation):
 class LimeImageExplainer:
     """Explain images with the names that ``lime.lime_image.LimeImageExplainer`` uses.
 
-    The intercept and the weights of a label add up to the model's own output for that label. ``explanations`` of a
-    result has the `anchorline.Explanation` of every label, and its `plot` draws the regions.
-
-    Parameters
-    ----------
-    kernel_width, kernel, verbose, feature_selection
-        Have no effect here. A value other than the default raises a warning that says what happens instead.
-    random_state
-        A seed. None is seed 0, so that the same call gives the same bytes.
+    The arguments are LIME's; `LimeTabularExplainer` says what is different. ``explanations[label].plot()`` draws
+    the regions.
 
     Examples
     --------
@@ -801,13 +724,11 @@ class LimeImageExplainer:
         model_regressor: Any = None,
         random_seed: int | None = None,
     ) -> LimeImageExplanation:
-        """Explain one image's prediction, with one independent explanation per label.
+        """Explain one image's prediction; ``classifier_fn`` maps images (n, h, w, 3) to (n, c) probabilities.
 
-        ``classifier_fn`` maps images (n, h, w, 3) to (n, c) probabilities. As in LIME, a gray image becomes one of
-        three channels, regions come from quickshift unless ``segmentation_fn`` returns others, and hidden regions
-        have their mean color unless ``hide_color`` is given. ``num_features`` is the most regions of a sum, and 8
-        by default. The model is asked about ``num_samples`` images at most, per label, in batches of at most 64
-        MiB, so that ``batch_size`` has no effect; neither have ``distance_metric`` and ``model_regressor``.
+        As in LIME, a gray image becomes one of three channels, regions come from quickshift unless
+        ``segmentation_fn`` returns others, and hidden regions have their mean color unless ``hide_color`` is
+        given. ``num_features`` is the most regions of a sum, 8 by default. ``batch_size`` has no effect.
         """
         pixels = np.asarray(image)
         pixels = np.stack([pixels] * 3, axis=-1) if pixels.ndim == 2 else pixels
