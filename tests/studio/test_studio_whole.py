@@ -78,6 +78,9 @@ def test_rules_cover_the_cases(client):
     kinds = [line["kind"] for line in answer["lines"]]
     assert (answer["n_explained"], kinds[0]) == (20, "cover")
     assert 1 <= kinds.count("rule") <= 6
+    rules = [line for line in answer["lines"] if line["kind"] == "rule"]
+    assert all(line["row"] in line["cases"] for line in rules)
+    assert [len(line["cases"]) for line in rules] == [line["alike"] for line in answer["lines"] if "alike" in line]
     assert sum(line.get("alike", 0) for line in answer["lines"]) >= 15
 
 

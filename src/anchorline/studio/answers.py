@@ -165,10 +165,13 @@ class OverviewAnswer(_Progress):
 
 
 class CoveringLine(_Record):
-    """A sentence about rules, or one rule with the number of its case."""
+    """A sentence about rules, or one rule: its case, those that it covers, and those that get another decision."""
 
     kind: str
     text: str
+    row: int | None = None
+    cases: list[int] | None = None
+    others: list[int] | None = None
 
 
 class CoveringAnswer(_Progress):

@@ -349,8 +349,13 @@ class ExplanationService:
         content = progress_of(cohort) | {"lines": []}
         if cohort.explained:
             found = cover(dict(cohort.explained), len(cohort.failures))
-            said = statements_of(found)
-            content["lines"] = [{"kind": each.kind, "text": each.text, **each.figures} for each in said]
+            cases = iter(found)
+            for each in statements_of(found):
+                line = {"kind": each.kind, "text": each.text, **each.figures}
+                if each.kind == "rule":
+                    rule = next(cases)
+                    line |= {"cases": list(rule.alike), "others": list(rule.otherwise)}
+                content["lines"].append(line)
         return _json(content)
 
     def comparison(self, request: CompareRequest) -> bytes:

@@ -171,6 +171,12 @@ export const bar = (share, tone = "") => h("span", { class: `rail ${tone}` }, h(
 export const number = (...content) => h("td", { class: "number" }, ...content);
 export const card = (title, ...content) => h("section", { class: "card" }, h("h2", null, title), ...content);
 
+// The numbers of some cases, each of which opens with one click.
+export function picks(positions, what, open) {
+  const pick = (position) => h("button", { type: "button", class: "pick", onclick: () => open(position), "aria-label": `Open case ${position}` }, `#${position}`);
+  return h("details", { class: "picks" }, h("summary", { "aria-label": `${plural(positions.length, "case")}: ${what}` }, plural(positions.length, "case")), positions.map((position) => [pick(position), " "]));
+}
+
 // A name that begins with # is that of a column of numbers.
 export function table(caption, names, rows) {
   const heads = names.map((name) => h("th", { scope: "col", class: name.startsWith("#") ? "number" : null }, isolate(name.replace(/^#/, ""))));
@@ -258,24 +264,18 @@ export class Overview {
     return card("What the model decides", ...parts);
   }
 
-  // The numbers of some cases, each of which opens with one click.
-  picks(positions, what) {
-    const pick = (position) => h("button", { type: "button", class: "pick", onclick: () => this.open(position), "aria-label": `Open case ${position}` }, `#${position}`);
-    return h("details", { class: "picks" }, h("summary", { "aria-label": `${plural(positions.length, "case")}: ${what}` }, plural(positions.length, "case")), positions.map((position) => [pick(position), " "]));
-  }
-
   attributes({ attributes, output, n_more: more }, n) {
     const [up, down] = output === null ? ["adds", "subtracts"] : [`raises ${output}`, `lowers ${output}`];
     const rows = attributes.map(({ name, n_rows: size, adds, typical_size: typical, texts, cases }) => h("tr", null,
       h("th", { scope: "row" }, isolate(name)), h("td", null, bar(size / n)), number(percent(size / n, 0)), number(percent((size / n) * adds, 0)), number(percent((size / n) * (1 - adds), 0)),
-      number(shortNumber(typical, 2)), h("td", null, texts.slice(0, 1).map(({ text, count: times }) => [isolate(text), h("span", { class: "note" }, ` (${count(times)})`)]), this.picks(cases, name))));
+      number(shortNumber(typical, 2)), h("td", null, texts.slice(0, 1).map(({ text, count: times }) => [isolate(text), h("span", { class: "note" }, ` (${count(times)})`)]), picks(cases, name, this.open))));
     return card("Which facts matter?", h("p", { class: "note" }, "In how many of the explained cases a fact about the attribute is part of the sum, and in which direction."),
       table("How often each attribute matters", ["attribute", "", "#cases", `#${up}`, `#${down}`, "#typical size", "most often"], rows),
       more ? h("p", { class: "note" }, `${plural(more, "rarer attribute")} ${more === 1 ? "is" : "are"} not shown.`) : null);
   }
 
   verdicts({ verdicts, least_explained: least }, n, isNumber) {
-    const shares = verdicts.map(({ code, text, count: size, cases }) => h("li", { class: code }, text, bar(size / n, "tone"), h("b", null, percent(size / n, 0)), this.picks(cases, text)));
+    const shares = verdicts.map(({ code, text, count: size, cases }) => h("li", { class: code }, text, bar(size / n, "tone"), h("b", null, percent(size / n, 0)), picks(cases, text, this.open)));
     const link = (position) => h("button", { type: "button", class: "pick", onclick: () => this.open(position), "aria-label": `Open case ${position}` }, `#${position}`);
     const rows = least.filter(({ code }) => POOR.includes(code)).map(({ position, code, text, low }) => h("tr", null,
       h("th", { scope: "row" }, link(position)), h("td", { class: `verdict-cell ${code}` }, text), number(low === null ? "" : percent(Math.max(0, low), 0))));

@@ -1,7 +1,7 @@
 // The whole model: how an attribute acts, what groups of cases get, another threshold, and rules that cover many cases.
 
 import { fill, follow, h, isolate, percent, postJson, s, shortNumber } from "./base.js";
-import { bar, card, number, plural, table, toneOf } from "./cases.js";
+import { bar, card, number, picks, plural, table, toneOf } from "./cases.js";
 
 const HEIGHT = 220;
 const EDGE = { left: 52, right: 12, top: 12, bottom: 26 };
@@ -139,8 +139,12 @@ export class Whole {
 
   covering({ lines, is_done: isDone, progress, n_explained: n }) {
     const wait = isDone ? null : h("p", { class: "note" }, h("progress", { max: 1, value: progress, "aria-label": "Progress of the rules" }), ` ${plural(n, "rule")} so far`);
-    const link = (row) => h("button", { type: "button", class: "pick", onclick: () => this.open(row), "aria-label": `Open case ${row}` }, `#${row}`);
-    return [wait, lines.map(({ kind, text, row }) => h("p", { class: kind === "rule" ? null : "note" }, kind === "rule" ? [h("b", null, isolate(text)), " ", link(row)] : isolate(text)))];
+    const rule = ({ text, cases, others }) => [
+      h("p", null, h("b", null, isolate(text))),
+      picks(cases, text, this.open),
+      others.length ? [h("p", { class: "note" }, "With these facts, but another decision:"), picks(others, `not ${text}`, this.open)] : null,
+    ];
+    return [wait, lines.map((each) => (each.kind === "rule" ? rule(each) : h("p", { class: "note" }, isolate(each.text))))];
   }
 }
 
