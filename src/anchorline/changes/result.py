@@ -15,7 +15,7 @@ from anchorline.render.drawings import document, style_sheet
 from anchorline.render.statements import class_text, column_text, fact_text, shown, singular, value_text
 from anchorline.result.explanation import Output, Share, contradictory_facts
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import Record, frozen, is_number
+from anchorline.result.json_format import Record, frozen, is_plain
 from anchorline.spaces.columns import level_text
 
 LIMITS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -243,12 +243,12 @@ class Changes(Record):
         if not all(len(each) == len({*each}) and {*each} <= {*self.columns} for each in used):
             yield "A change moves a column twice, or one that does not exist."
         moves = [move for option in self for move in option.moves]
-        if not all(map(_is_plain, moves)):
+        if not all(map(_has_plain_values, moves)):
             yield "A value of a change is none, or a group has another number of values than columns."
         yield from contradictory_facts(move.bound for move in moves if move.bound is not None)
         if not isinstance(self.settings["allowed"], Mapping):
             yield "What is allowed is not an object."
-        if not all(map(_is_plain_value, (self.goal["wanted"], *(option.decision for option in self)))):
+        if not all(map(is_plain, (self.goal["wanted"], *(option.decision for option in self)))):
             yield "A decision or a goal is neither a number nor a text."
         if held & {column for each in used for column in each}:
             yield "A change moves a column that is held."
@@ -265,17 +265,11 @@ class Changes(Record):
         return bool((option.decision == wanted) == (kind in ("class", "label")))
 
 
-def _is_plain(move: Move) -> bool:
+def _has_plain_values(move: Move) -> bool:
     """Return whether a move has one plain value before and after, of several columns one for each."""
     n = len(move.columns)
     both = [value if n > 1 else (value,) for value in (move.before, move.after)]
-    return all(
-        isinstance(values, tuple) and len(values) == n and all(map(_is_plain_value, values)) for values in both
-    )
-
-
-def _is_plain_value(value: Any) -> bool:
-    return value is None or isinstance(value, str | bool) or is_number(value)
+    return all(isinstance(values, tuple) and len(values) == n and all(map(is_plain, values)) for values in both)
 
 
 # Sentences

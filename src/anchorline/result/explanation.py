@@ -10,7 +10,7 @@ import numpy as np
 from anchorline.errors import CertificateError
 from anchorline.facts import KINDS, Fact
 from anchorline.result.frames import frame_of
-from anchorline.result.json_format import Displayed, is_number
+from anchorline.result.json_format import Displayed, is_plain
 
 _ROUNDING = 1e-9  # of shares and of objectives
 _SCALES = (None, "log-odds", "margin")
@@ -304,10 +304,8 @@ def contradictory_facts(facts: Iterable[Fact]) -> Iterator[str]:
     """Yield which facts have other bounds than their kind says, or bounds and values that cannot be compared."""
     for fact in facts:
         stated, values = (fact.low is not None, fact.high is not None), (fact.low, fact.high, fact.value)
-        given = [each for each in values if each is not None]
-        plain = all(isinstance(each, str | bool) or is_number(each) for each in given)
-        alike = not any(stated) or len({isinstance(each, str) for each in given}) == 1
-        if stated != KINDS.get(fact.kind) or not plain or not alike:
+        alike = not any(stated) or len({isinstance(each, str) for each in values if each is not None}) == 1
+        if stated != KINDS.get(fact.kind) or not all(map(is_plain, values)) or not alike:
             yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {fact.low!r}, {fact.high!r}."
 
 

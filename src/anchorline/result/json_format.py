@@ -143,6 +143,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def is_plain(value: Any) -> bool:
+    """Return whether a free value is one that readers are shown: None, a text, a boolean or a finite number."""
+    return value is None or isinstance(value, str | bool) or is_number(value)
+
+
 class Displayed(Record):
     """A result with a view for notebooks and a page of its own."""
 

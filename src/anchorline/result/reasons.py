@@ -10,7 +10,7 @@ from anchorline.facts import Fact
 from anchorline.result.codes import Codes
 from anchorline.result.explanation import Output
 from anchorline.result.frames import frame_of
-from anchorline.result.json_format import Displayed, frozen, is_number
+from anchorline.result.json_format import Displayed, frozen, is_plain
 
 PRINCIPAL = 0.05  # of the largest shortfall: an attribute with less is not a principal reason
 
@@ -215,6 +215,6 @@ def _is_shown(reason: StatedReason) -> bool:
     recourse, values = reason.recourse, [reason.values]
     if recourse is not None:
         values += [] if recourse.nearest is None else [recourse.nearest]
-    plain = all(each is None or isinstance(each, str | bool) or is_number(each) for own in values for each in own)
+    are_plain = all(is_plain(each) for own in values for each in own)
     is_share = recourse is None or 0 <= recourse.share <= 1
-    return plain and is_share and all(len(own) == len(reason.columns) for own in values)
+    return are_plain and is_share and all(len(own) == len(reason.columns) for own in values)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from anchorline.facts import Fact
 from anchorline.result.explanation import Output, Queries, Rows, Share, contradictory_facts, contradictory_measures
 from anchorline.result.frames import frame_of
-from anchorline.result.json_format import Displayed, Record, is_number
+from anchorline.result.json_format import Displayed, Record, is_plain
 
 _ROUNDING = 1e-9  # of shares
 
@@ -150,8 +150,7 @@ class Rule(Displayed):
 def _contradictory_strip(strip: Strip) -> Iterator[str]:
     """Yield whether a strip has shares beyond 0 and 1, or labels that cannot be shown."""
     shares = [share for share in (*strip.shares, *strip.stays, strip.missing) if share is not None]
-    are_plain = all(each is None or isinstance(each, str | bool) or is_number(each) for each in strip.labels)
-    if not are_plain or not all(0 <= share <= 1 + _ROUNDING for share in shares):
+    if not all(map(is_plain, strip.labels)) or not all(0 <= share <= 1 + _ROUNDING for share in shares):
         yield "A strip has shares or labels that are none."
 
 
