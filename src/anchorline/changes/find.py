@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from anchorline.changes.candidates import Candidates, Change, changeable, padded
-from anchorline.changes.leaves import MIN_QUERIES, leaves_of, search_leaves
+from anchorline.changes.leaves import leaves_of, search_leaves
 from anchorline.changes.questions import ChangeQuestions, goal_of
 from anchorline.changes.realism import Nearby
 from anchorline.changes.result import LIMITS, Changes, Counterfactual, Move
 from anchorline.changes.search import search_rows, search_values
-from anchorline.changes.settings import MOST_FACTS, ChangeSettings
+from anchorline.changes.settings import MIN_QUERIES, MOST_FACTS, ChangeSettings
 from anchorline.errors import ParameterError
 from anchorline.guarantees.intervals import binomial_interval
 from anchorline.laws import Random
@@ -53,9 +53,7 @@ def find_changes(
         )
     predictor.open(neighborhood.original)
     goal, n, k = goal_of(settings.target, predictor), settings.n, settings.most or MOST_FACTS
-    measuring = min(n * settings.n_measure, settings.queries // 4)
-    limit = max(2, settings.queries - n - measuring)  # of the search, so that what it finds is measured
-    questions = ChangeQuestions(candidates, predictor, goal, limit, neighborhood.rows_per_call, check)
+    questions = ChangeQuestions(candidates, predictor, goal, settings.searching, neighborhood.rows_per_call, check)
     is_plain = not (candidates.price or case.is_realistic or case.has_rule) and settings.queries >= MIN_QUERIES
     if settings.examples == "rows":
         outcome = search_rows(questions, n, settings.most)

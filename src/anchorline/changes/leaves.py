@@ -31,7 +31,6 @@ from anchorline.model.trees.reading import Forms, allowed_error
 from anchorline.search.leaves import codes_of, tests_of
 from anchorline.search.trees import differ, features_of
 
-MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a small limit has no room for
 _N_CHECKED = 128
 _MAX_CELLS = 200_000_000  # cells times nodes, one byte each
 _MAX_WORK = 2_000_000_000  # multiplications per level

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
@@ -11,6 +11,7 @@ from anchorline.errors import ParameterError
 from anchorline.model.outputs import plain_label
 from anchorline.settings import Keywords, checked_count, plain_number
 
+MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a small limit has no room for
 MOST_FACTS = 3  # of changes to any training values
 SUCCESSORS = {
     "max_queries": "queries= is that number",
@@ -134,6 +135,19 @@ class ChangeSettings(Keywords):
     def most(self) -> int | None:
         """The most facts of a change; None for any number."""
         return self.k if self.k is not None or self.examples == "rows" else MOST_FACTS
+
+    @property
+    def searching(self) -> int:
+        """The most queries of the search, so that what it finds is measured."""
+        measuring = min(self.n * self.n_measure, self.queries // 4)
+        return max(2, self.queries - self.n - measuring)
+
+    def measuring(self, most: int) -> "ChangeSettings":
+        """Return settings that find the same changes, and measure each with up to ``most`` draws."""
+        n_measure = min(most, (self.searching + self.n) // (3 * self.n))  # a quarter of all queries
+        more = replace(self, n_measure=n_measure, queries=self.searching + self.n + self.n * n_measure)
+        is_same = more.searching == self.searching and (more.queries < MIN_QUERIES) == (self.queries < MIN_QUERIES)
+        return more if n_measure > self.n_measure and is_same else self
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; a cost function is recorded as such, because it cannot be written."""

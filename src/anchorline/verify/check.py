@@ -559,7 +559,7 @@ def verify_changes(
     figure is compared. A cost function is not recorded, so that the search cannot be repeated where one was used;
     nor can it if leaves of trees decided that the model does not show. Then nobody can tell, unless a figure
     differs that depends on neither, or a smaller change turns than is said to be proven. Shares that were
-    estimated from draws are measured on fresh draws, from ``seed``.
+    estimated from draws are measured on more and fresh draws, from ``seed``, because a maker may try many seeds.
     """
     wrong = list(_wrong_answers(changes, explainer, instance, check))
     if wrong:
@@ -573,7 +573,8 @@ def verify_changes(
         return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong)) if wrong else excuse
     wrong = list(_differences(changes, found))
     if not wrong and any(option.share is not None and not option.share.is_exact for option in changes):
-        fresh = explainer.changes_with(instance, replace(settings, seed=seed), check)
+        own = replace(settings.measuring(LOOKS[0]), seed=seed, confidence=CONFIDENCE)
+        fresh = explainer.changes_with(instance, own, check)
         wrong = list(_contradicted(changes, fresh))
     if wrong:
         return Verification(Outcome.DOES_NOT_HOLD, tuple(wrong))
