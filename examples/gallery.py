@@ -18,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 from skimage import data
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_wine
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -238,6 +238,31 @@ def team_screenshots() -> None:
         browser.close()
 
 
+def reasons_screenshot() -> None:
+    """Save the card with the reasons of a declined case, with codes for a letter."""
+    frame, decision = applications(500)
+    frame = frame[["age", "income", "debt", "employed_years", "owner"]]
+    model = HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(frame, decision)
+    explainer = al.Explainer(model, al.Table(frame), output="approved", threshold=0.5)
+    texts = {
+        "income": ("R01", "Income too low"),
+        "debt": ("R03", "Debt too high"),
+        "employed_years": ("R04", "Employed for too short a time"),
+        "owner": ("R06", "No home of your own"),
+        "age": ("R07", "Age"),
+    }
+    reasons = explainer.reason_settings(codes=texts, reference="near")
+    with sync_playwright() as playwright, studio(explainer, "loan-decisions", 20_000, reasons=reasons) as link:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        page = browser.new_page(viewport={"width": 1280, "height": 420})
+        page.set_default_timeout(120_000)
+        page.goto(f"{link}&case=2")
+        page.wait_for_selector("#reasons table")
+        page.evaluate("document.querySelector('#reasons-card').scrollIntoView()")
+        page.screenshot(path=FOLDER / "studio-reasons.png")
+        browser.close()
+
+
 def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
     """Save the studio as a browser shows it: the demo, texts and images, light, dark and on a phone."""
     desktop, phone, tall = ({"width": w, "height": h} for w, h in ((1280, 960), (390, 844), (1280, 2400)))
@@ -292,6 +317,7 @@ def main() -> None:
     )
     studio_screenshots(text, image)
     team_screenshots()
+    reasons_screenshot()
     for path in sorted(FOLDER.glob("*.png")):
         Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
         print(f"{path.stat().st_size / 1000:6.0f} kB  {path}")

@@ -6,7 +6,6 @@ import logging
 import pathlib
 import socket
 import time
-from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -15,13 +14,13 @@ from pydantic import ValidationError
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.result.explanation import Explanation
 from anchorline.spaces.table import Table
 from anchorline.studio import server as studio_server
 from anchorline.studio.access import Access, StudioLimits, host_name, is_loopback, is_same_origin
 from anchorline.studio.guard import check_json
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import ExplainRequest
+from helpers.sealing import resealed
 from helpers.studio import HOSTILE, becomes_true, hostile_explainer, live
 
 OPEN = {"/health", "/ready", "/login", "/static/style.css", "/static/landing.js"}
@@ -373,9 +372,8 @@ def test_markup_stays_text(client):
 
 def forged(client, **settings):
     """Return a sealed explanation with other settings than it was made with."""
-    text = client.post("/v1/explain", json={"row": 1, **QUICK}).text
-    made = Explanation.from_json(text)
-    return replace(made, settings=dict(made.settings) | settings).to_json()
+    made = client.post("/v1/explain", json={"row": 1, **QUICK}).json()
+    return resealed(made | {"settings": made["settings"] | settings})
 
 
 @pytest.mark.parametrize(
