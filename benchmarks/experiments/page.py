@@ -245,7 +245,7 @@ def _coverage(coverage: Coverage) -> str:
 def _claims(results: Results) -> str:
     protocols = results.protocols
     header = ["Claim", "Published", *(f"Ours ({name})" for name in protocols), "Agrees if", "Verdict"]
-    lines = ["## Claim by claim\n", "| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     counts = {"agrees": 0, "disagrees": 0, "in part": 0, "-": 0}
     for claim in CLAIMS:
         findings = findings_of(claim, results)
@@ -257,7 +257,7 @@ def _claims(results: Results) -> str:
     total = f"{counts['agrees']} agree, {counts['disagrees']} disagree and {counts['in part']} agree in part"
     beyond = sum(claim.published == "-" for claim in CLAIMS)
     note = f"Of {len(CLAIMS)} claims, {beyond} of them beyond the paper, {total} (by one protocol only)."
-    return "\n".join([*lines, "", note, ""])
+    return "\n".join(["## Claim by claim\n", note, "", *lines, ""])
 
 
 def findings_of(claim: Claim, results: Results) -> dict[str, Finding]:
