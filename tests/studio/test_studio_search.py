@@ -147,6 +147,10 @@ def test_a_wide_table_is_searched_in_bounded_memory_and_time():
         ('"home twn" = oslo', "home twn is not a column. Did you mean Home Town?"),
         ("income>lots", "income is a number, and lots is not."),
         ("applied>=2024-13", "applied is a date, and 2024-13 is not. Type, for example, applied>=2024-05."),
+        (
+            "verdict=robust",
+            "A verdict is known of explained cases only. All cases lists them by verdict and rule.",
+        ),
         ("income >", "income> lacks a value."),
         (">40000", ">40000 lacks a column. Type, for example, income>40000."),
         ("answer=declind", "declind is not an answer of the model. Its answers are approved, declined."),

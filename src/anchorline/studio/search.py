@@ -24,6 +24,7 @@ _RIGHTNESS = re.compile(r'("[^"]*")|\b(wrong|right) decisions?\b', re.IGNORECASE
 _HEADLESS = re.compile(r"(?:>=|<=|!=|=|>|<)(?!.*[<>=])(.+)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[ t](\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?", re.IGNORECASE)
+_OF_EXPLANATIONS = frozenset({"verdict", "reason", "fact", "rule"})
 _PRINTED_DIGITS = 6  # significant digits of a number as the page shows it
 _EXACT = 2.0**53
 
@@ -84,7 +85,9 @@ class Search:
                 continue
             name, text = match[1].strip('"'), match[3].strip('"').lower()
             column = self._columns[self._by_name[name.lower()]] if name.lower() in self._by_name else None
-            if column is None and name.lower() != ANSWER:
+            if column is None and name.lower() in _OF_EXPLANATIONS:
+                yield f"A {name} is known of explained cases only. All cases lists them by verdict and rule."
+            elif column is None and name.lower() != ANSWER:
                 near = get_close_matches(name.lower(), [*self._by_name, ANSWER], 1)
                 hint = self._names[self._by_name[near[0]]] if near and near[0] in self._by_name else ANSWER
                 yield f"{name} is not a column.{f' Did you mean {hint}?' if near else ''}"
