@@ -662,7 +662,7 @@ def test_signs_and_statements_of_two_values():
 HOSTILE = "\x1b[2J\r\n\u202eevil\u2066\x00\t<b>&'\"\ud800"
 
 
-@settings(deadline=None)  # a busy machine is no failure
+@settings(deadline=None)  # because machines may be busy
 @given(name=st.text(min_size=1, max_size=90) | st.just(HOSTILE))
 def test_nothing_from_data_controls_the_text(name):
     output = with_changes(
