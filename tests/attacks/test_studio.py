@@ -10,6 +10,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -444,6 +445,25 @@ assert log.resume()
     assert [json.loads(line)["outcome"] for line in path.read_text().splitlines()] == ["resumed", "resumed"]
 
 
+def test_6_six_hundred_idle_connections_leave_health_answering():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip("this process may not open 2,048 files; raise the hard limit: ulimit -Hn 4096")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    with live(slow_explainer(SlowModel(0))) as server, contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+        for number in range(600):
+            idle = stack.enter_context(socket.create_connection(address, timeout=10))
+            if number % 2:
+                idle.sendall(b"GET /health HTTP/1.1\r\nHost: local")  # and never the rest
+        for _ in range(5):
+            assert httpx.get(f"{server.base}/health", timeout=5).status_code == 200
+        with client_of(server, timeout=30) as client:
+            assert client.post("/v1/explain", json={"row": 1, "queries": 100}).status_code == 200
+        assert len(server.server_state.connections) <= server.studio.limits.concurrency
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def example(language):
     """Return an example of the page about deployment."""
     page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
@@ -563,6 +583,36 @@ def test_7_a_login_is_as_short_as_a_token():
         token = f"token={server.token}".encode()
         assert answered(server, f"{form}\r\nContent-Length: {len(token)}", token) == 303
         assert answered(server, f"{form}\r\nContent-Length: 7", b"token=x") == 401
+
+
+@pytest.mark.parametrize("path", ["/login", "/v1/explain"])
+def test_7_a_body_has_a_limited_number_of_chunks(path):
+    """A body of single bytes took the event loop seconds, also of those who have no token."""
+    with live(slow_explainer(SlowModel(0))) as server:
+        head = f"POST {path} HTTP/1.1\r\nTransfer-Encoding: chunked"
+        single, start = b"1\r\n \r\n", time.process_time()
+        assert answered(server, head, single * 200_000 + b"0\r\n\r\n") == 400
+        assert time.process_time() - start < 0.5
+        assert answered(server, head, single * 900 + b"0\r\n\r\n") in (401, 415)
+        with client_of(server, timeout=30) as client:
+            content = (part.encode() for part in ('{"row":', "1,", '"queries": 100}'))
+            headers = {"Content-Type": "application/json"}
+            assert client.post("/v1/explain", content=content, headers=headers).status_code == 200
+
+
+def test_7_half_a_body_keeps_no_connection_from_others():
+    """Logins that never arrive, sent by anybody, took every connection for ten seconds; and again."""
+    limits = StudioLimits(concurrency=40)
+    with live(slow_explainer(SlowModel(0)), limits=limits) as server, contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+        head = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        for _ in range(60):
+            slow = stack.enter_context(socket.create_connection(address, timeout=10))
+            slow.sendall(head + b"Content-Length: 100\r\n\r\ntok")
+        for _ in range(3):
+            assert httpx.get(f"{server.base}/health", timeout=5).status_code == 200
+        with client_of(server, timeout=30) as client:
+            assert client.post("/v1/explain", json={"row": 1, "queries": 100}).status_code == 200
 
 
 def test_7_whoever_verifies_is_seen_with_the_case(tmp_path):

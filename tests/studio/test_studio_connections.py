@@ -1,5 +1,6 @@
 """Connections and proxies: slow readers, too many connections, odd HTTP, prefixes, schemes, users, audit log."""
 
+import contextlib
 import json
 import socket
 import time
@@ -9,8 +10,8 @@ import pytest
 
 from anchorline.errors import ParameterError
 from anchorline.studio import server as studio_server
-from anchorline.studio.access import Access, Proxy, is_address, is_same_origin
-from helpers.studio import SlowModel, client_of, live, slow_explainer
+from anchorline.studio.access import Access, Proxy, StudioLimits, is_address, is_same_origin
+from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
 
 PUBLIC = {"Host": "studio.example.org"}
 
@@ -40,6 +41,49 @@ def send(server, text):
         except TimeoutError:
             return answer, False
         return answer, True
+
+
+def test_slow_readers_are_cut_off_without_a_token_too(server, monkeypatch):
+    """Each sends some requests and reads none of the answers; small buffers make few requests enough."""
+    server._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    monkeypatch.setattr(studio_server, "_READ_SECONDS", 0.5)
+    monkeypatch.setattr(studio_server, "_WATCH_SECONDS", 0.1)
+    requests = b"GET /static/style.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
+    callers = []
+    for _ in range(6):
+        caller = socket.socket()
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        caller.connect(address_of(server))
+        caller.settimeout(0.2)
+        callers.append(caller)
+    assert becomes_true(lambda: len(server.server_state.connections) >= 6)
+    for caller in callers:
+        with contextlib.suppress(OSError):  # the server may read no more, because nobody reads its answers
+            caller.sendall(requests)
+    assert becomes_true(lambda: not server.server_state.connections, seconds=20)
+    for caller in callers:
+        caller.close()
+    assert httpx.get(f"{server.base}/health").status_code == 200
+
+
+def test_a_connection_too_many_gets_a_problem():
+    """Every connection has a request under way, so that none can make room."""
+    with live(slow_explainer(SlowModel(0.3)), limits=StudioLimits(concurrency=3)) as server:
+        waiting = [socket.create_connection(address_of(server)) for _ in range(3)]
+        body = json.dumps({"row": 1})
+        head = f"POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        for caller in waiting:
+            caller.sendall(head.encode())
+        assert becomes_true(lambda: sum(not one.is_idle for one in server.server_state.connections) == 3)
+        answer = httpx.get(f"{server.base}/v1/rows")
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+        assert answer.json()["detail"].startswith("The server has too many open connections")
+        assert answer.headers["x-request-id"] == answer.json()["request_id"]
+        for caller in waiting:
+            caller.close()
+        assert becomes_true(lambda: not server.server_state.connections)
+        assert httpx.get(f"{server.base}/health").status_code == 200
 
 
 @pytest.mark.parametrize("foreign", ['prefs={"a":1}', "a=b=c", "odd", "[x]=1", 'q="a;b"', "=", ";;"])
@@ -78,6 +122,24 @@ def test_two_lengths_of_one_body_are_refused_and_the_connection_closed(server):
     answer, is_closed = send(server, head + "0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400")
     assert answer.count(b"HTTP/1.1") == 1
+    assert is_closed
+
+
+@pytest.mark.parametrize("start", ["", "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+@pytest.mark.parametrize(
+    "head", ["GET /health HTTP/1.1\nHost: localhost\n\n", "GET /health HTTP/1.1\r\nHost: localhost\nA: b\r\n\r\n"]
+)
+def test_a_bare_line_feed_is_refused(server, start, head):
+    answer, is_closed = send(server, start + head)
+    last = b"HTTP/1.1" + answer.rpartition(b"HTTP/1.1")[2]
+    assert last.startswith(b"HTTP/1.1 400")
+    assert b"application/problem+json" in last
+    assert is_closed
+
+
+def test_invalid_http_gets_a_problem(server):
+    answer, is_closed = send(server, "nonsense\r\n\r\n")
+    assert b"application/problem+json" in answer
     assert is_closed
 
 

@@ -394,12 +394,19 @@ def test_a_forged_explanation_does_not_hold(client, settings):
     assert not answer.json()["holds"]
 
 
-def test_slow_clients_are_left(server):
+def test_slow_clients_are_left(server, monkeypatch):
     head = f"POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
     start = time.perf_counter()
     assert raw(server, head).startswith(b"HTTP/1.1 408")
     assert time.perf_counter() - start < 3
+    monkeypatch.setattr(studio_server, "_HEADER_SECONDS", 0.3)
+    assert raw(server, "GET / HTTP/1.1\r\nHost: loc") == b""
+    address = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+    with socket.create_connection(address, timeout=5) as caller:  # one complete request, then half of another one
+        caller.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he")
+        while caller.recv(65_536):  # until the server closes the connection; otherwise the socket times out
+            pass
 
 
 def test_websockets_are_refused(server):

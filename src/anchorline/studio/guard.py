@@ -221,6 +221,13 @@ def refused_landing(landing: bytes) -> bytes:
     return landing.replace(b'role="alert">', b'role="alert">' + message.encode(), 1)
 
 
+async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request on a connection that exceeds the limit of connections."""
+    headers = {"Retry-After": "10", "Connection": "close"}
+    problem = Problem(503, "The server has too many open connections. Try again later.", headers=headers)
+    await _Reply(send, Headers(scope=scope)).send_problem(scope, receive, problem)
+
+
 class _Reply:
     """Sends one answer with the headers that every answer has, and stores its status."""
 

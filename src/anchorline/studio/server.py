@@ -8,23 +8,140 @@ import secrets
 import signal
 import socket
 import threading
+import uuid
 from collections.abc import Callable
 from typing import Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.studio.access import is_loopback
 from anchorline.studio.app import LOOPBACK, Studio
+from anchorline.studio.guard import refuse_connection
+from anchorline.studio.problems import MEDIA_TYPE, Problem
 
 PORT = 8377
 _MIN_TOKEN = 16  # the minimum number of characters in a token that a person chooses
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _MOST_HEADER_BYTES = 32_768
+_HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
+_READ_SECONDS = 20.0  # a client that leaves a part of an answer unread for this time is disconnected
+_WATCH_SECONDS = 1.0  # between two looks at the unread part of an answer
 _FINISH_SECONDS = 3.0  # running jobs get this long to finish after a signal; then their clients get a 503
 _GRACE_SECONDS = 4  # and the server this long to send the answers
 _END_SECONDS = 4.5  # after a signal, the process ends after this time in any case
+
+
+_MOST_CHUNKS = 1000  # of a body that names no length; each takes as long as many bytes
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+
+
+class CountingConnection(h11.Connection):
+    """Refuses a body of very many chunks: a megabyte of single bytes would stop the event loop for seconds."""
+
+    n_chunks = 0
+
+    def next_event(self) -> Any:
+        """Return the next event; raise `h11.RemoteProtocolError` if it is a chunk too many."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self.n_chunks = 0
+        elif isinstance(event, h11.Data):
+            self.n_chunks += event.chunk_start
+            if self.n_chunks > _MOST_CHUNKS:
+                raise h11.RemoteProtocolError("too many chunks")
+        return event
+
+
+class StrictProtocol(H11Protocol):
+    """HTTP/1.1 that closes idle connections, slow readers and connections beyond the limit, and refuses bare LF.
+
+    Otherwise such connections would count against the limit of connections. Beyond the limit, the connection that
+    the server has waited for longest makes room for a new one: a client that sends no request, or only a part of
+    its body, or that does not read its answer. Proxies disagree about lines that end with LF alone, so that
+    such lines could smuggle a request past a proxy.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.conn = CountingConnection(h11.SERVER, max_incomplete_event_size=_MOST_HEADER_BYTES)
+        self._max_connections, self.limit_concurrency = self.limit_concurrency, None
+        self._last_empty = self.loop.time()  # when nothing was left to send
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the timers; answer with 503 if there are too many connections."""
+        super().connection_made(transport)
+        if self._max_connections is not None and len(self.connections) > self._max_connections:
+            others: list[Any] = [other for other in self.connections if other is not self]
+            slow = [other for other in others if other.waits_for_client]
+            if slow:
+                min(slow, key=lambda other: other.idle_since).transport.abort()
+            else:
+                self.app = refuse_connection
+        self._await_request()
+        self._watch = self.loop.call_later(_WATCH_SECONDS, self._abort_if_unread)
+
+    def handle_events(self) -> None:
+        """Handle the received bytes, unless a line of the next request's head ends with LF alone."""
+        if self.conn.their_state is h11.IDLE:
+            head = self.conn.trailing_data[0].partition(b"\r\n\r\n")[0]
+            if _BARE_LINE_FEED.search(head):
+                self.send_400_response("A line ends with LF alone; it must end with CR LF.")
+                return
+        super().handle_events()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that is not valid HTTP, and close the connection."""
+        body = Problem(400, msg).body(uuid.uuid4().hex)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+    def _abort_if_unread(self) -> None:
+        """Disconnect a client that has not read its answer for too long, however little it reads at a time."""
+        now = self.loop.time()
+        if not self.transport.get_write_buffer_size():
+            self._last_empty = now
+        if now - self._last_empty > _READ_SECONDS:
+            self.transport.abort()
+        else:
+            self._watch = self.loop.call_later(_WATCH_SECONDS, self._abort_if_unread)
+
+    def on_response_complete(self) -> None:
+        """Restart the timer; the keep-alive timer of uvicorn stops at the first byte of the next request."""
+        self._deadline.cancel()
+        self._await_request()
+        super().on_response_complete()
+
+    def _await_request(self) -> None:
+        self.idle_since = self.loop.time()
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered and the connection is open."""
+        is_busy = self.cycle is not None and not self.cycle.response_complete
+        return not is_busy and not self.transport.is_closing()
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether only the client can go on: with a request, with the rest of its body, or by reading."""
+        if self.transport.is_closing():
+            return False
+        return self.is_idle or bool(self.cycle.more_body) or self.transport.get_write_buffer_size() > 0
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers."""
+        self._deadline.cancel()
+        self._watch.cancel()
+        super().connection_lost(exc)
+
+    def _close_if_idle(self) -> None:
+        if self.is_idle:
+            self.transport.close()
 
 
 class StudioServer(uvicorn.Server):
@@ -40,7 +157,7 @@ class StudioServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 studio.app,
-                http="h11",
+                http=StrictProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
