@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
-from anchorline.render.digits import exact_number
+from anchorline.render.digits import exact_number, same_decimals
 from anchorline.render.drawings import document, style_sheet
 from anchorline.render.statements import class_text, column_text, fact_text, shown, singular, value_text
 from anchorline.result.explanation import Output, Share, contradictory_facts
@@ -19,7 +19,6 @@ from anchorline.result.json_format import Record, frozen, is_plain
 from anchorline.spaces.columns import level_text
 
 LIMITS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
-_DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
 _USUAL_CONFIDENCE = 0.95  # a smaller one is said
 _EXACT = 6  # significant digits that are printed as they are
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -361,21 +360,25 @@ class _Texts:
         several = self.changes.goal["kind"] not in LIMITS and len({each.decision for each in self.changes}) > 1
         answers = [self.escape(class_text(option.decision))] if several else []
         if option.output is not None:
-            answers.append(f"{self.name} = {self._answer(option.output)}{self.unit}")
+            answers.append(f"{self.name} {self._answer(option.output)}{self.unit}")
         *first, last = [text for move in option.moves for text in self._move(move)]
         moves = f"{', '.join(first)} and {last}" if first else last
         without = "" if self.changes.space["kind"] in ("table", "hypercube") else "without "
         return f"{without}{moves} (then {'; '.join(answers)})" if answers else f"{without}{moves}"
 
     def _answer(self, output: float) -> str:
-        """Return an output; a probability with two decimals, and more if these would hide that it turned."""
+        """Return what an output is; a probability with the decimals that show that it turned, four at most."""
         if not self.changes.output.is_probability:
-            return exact_number(_cut(output, self.changes.prediction or 0.0))
+            return f"= {exact_number(_cut(output, self.changes.prediction or 0.0))}"
         limit = self.changes.goal["wanted"] if self.changes.goal["kind"] in LIMITS else 0.5
+        wanted = _cut(limit, self.changes.prediction or 0.0, ROUND_HALF_EVEN)
+        if output == limit:
+            return f"= {max(exact_number(wanted), f'{wanted:.2f}', key=len)}"
         texts = [f"{output:.{digits}f}" for digits in (2, 3, 4)]
-        text = next((text for text in texts if 0 < float(text) < 1), texts[0 if output in (0, 1) else -1])
-        is_shown = (float(text) > limit) == (output > limit) and (float(text) < limit) == (output < limit)
-        return text if is_shown else exact_number(_cut(output, limit))
+        texts = [text for text in texts if float(text) != limit and (float(text) > limit) == (output > limit)]
+        if not texts:
+            return f"is just {'above' if output > limit else 'below'} {exact_number(wanted)}"
+        return f"= {next((text for text in texts if 0 < float(text) < 1), texts[0 if output in (0, 1) else -1])}"
 
     def _move(self, move: Move) -> list[str]:
         """Return the changes of one attribute's columns, such as ``debt 6,480 instead of 9,000``; or a part."""
@@ -395,15 +398,17 @@ class _Texts:
                     ends = [_cut(old, new, ROUND_HALF_EVEN), _cut(new, old)]
                 else:
                     ends = [old, _cut(new, 0.0, ROUND_HALF_EVEN)]
-            before, after = (escape(self._value(end, name)) for end in ends)
+            values = [self._value(end, name) for end in ends]
+            if name not in self.changes.labels and all(isinstance(end, int | float) for end in ends):
+                values = same_decimals(values)
+            before, after = map(escape, values)
             texts.append(f"{escape(column_text(name))} {after} instead of {before}")
         return texts
 
     def _value(self, value: Any, column: str) -> str:
-        """Return a value as a person would write it: by its name if it has one, dates without midnight."""
+        """Return a value as a person would write it: by its name if it has one."""
         named = self.changes.labels.get(column, {}).get(level_text(value)) if value is not None else None
-        is_date = isinstance(value, str) and _DATE.fullmatch(value) is not None
-        return value_text(value, column, is_bound=is_date) if named is None else shown(named)
+        return value_text(value, column) if named is None else shown(named)
 
     def ends(self, move: Move, values: Any) -> str:
         """Return the values of a move before or after it."""

@@ -13,6 +13,7 @@ _LARGE_PART = 0.05  # of a probability, whose two decimals say enough
 _MORE = 2  # decimals that small parts may add to those of the largest
 _SIDES = 6  # decimals that show on which side of a threshold a total lies
 _ROUNDING = 1e-9  # of a percent
+_NUMBER = re.compile(r"-?[\d,]+(\.\d+)?")
 _YEAR = re.compile(r"(^|[^a-z])(year|yr)s?([^a-z]|$)", re.IGNORECASE)
 
 
@@ -145,6 +146,45 @@ def amount(value: float, digits: int = 2) -> str:
     if rounded and not _SMALL <= _power(rounded) < _LARGE:
         return f"{rounded:.{digits - 1}g}"
     return f"{rounded:,.{max(0, digits - 1 - _power(rounded)) if rounded else 0}f}"
+
+
+def amounts(values: Sequence[float], digits: int = 2) -> tuple[str, ...]:
+    """Return measured amounts of one kind with one number of decimals: the largest has few digits.
+
+    >>> amounts((-0.00375, -0.00692, -0.000576), 3), amounts((12345.0, 11876.0), 3), amounts((0.0, 2e-9))
+    (('-0.00375', '-0.00692', '-0.00058'), ('12,300', '11,900'), ('0', '2e-09'))
+    """
+    power = max(_power(float(f"{value:.{digits - 1}e}")) for value in values if value) if any(values) else 0
+    if not _SMALL <= power < _LARGE:
+        return tuple(amount(value, digits) for value in values)
+    decimals = digits - 1 - power
+    return tuple(f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}" for value in values)  # -0.0 is 0
+
+
+def same_decimals(texts: Sequence[str]) -> list[str]:
+    """Return printed numbers with the most decimals that one of them has; anything else stays as it is.
+
+    >>> same_decimals(["0.95", "0.9"]), same_decimals(["6,480", "9,000.5"]), same_decimals(["car", "0.9"])
+    (['0.95', '0.90'], ['6,480.0', '9,000.5'], ['car', '0.9'])
+    """
+    if not all(map(_NUMBER.fullmatch, texts)):
+        return list(texts)
+    most = max(len(text.partition(".")[2]) for text in texts)
+    parts = [text.partition(".") for text in texts]
+    return [f"{whole}.{rest.ljust(most, '0')}" if most else whole for whole, _, rest in parts]
+
+
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers with as many digits, three at least, as show that they differ.
+
+    >>> told_apart(0.7476828686084582, 0.7301), told_apart(0.5, 0.5000001), told_apart(0.5, 0.5)
+    (('0.748', '0.730'), ('0.5000000', '0.5000001'), ('0.5', '0.5'))
+    """
+    for digits in range(3, 17):
+        texts = amounts((one, other), digits)
+        if len({*texts}) > 1:
+            return texts[0], texts[1]
+    return repr(one), repr(other)
 
 
 def exact_number(value: float, column: str = "") -> str:

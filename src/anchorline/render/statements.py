@@ -20,6 +20,7 @@ from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.render.digits import (
     PrintedSum,
     amount,
+    amounts,
     at_least,
     between,
     date_text,
@@ -42,6 +43,7 @@ _FAR = 0.02  # of the range, by which base and mean output of copies may differ 
 _FEW = 4  # names in a sentence about how copies are drawn
 _SAME = 0.02  # of the spread, within which numbers count as the same
 _NUMBER = re.compile(r"[-+]?\d[\d.]*")
+_DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")  # as records hold dates
 _FRACTIONS = {
     1 / 10: "a tenth",
     1 / 5: "a fifth",
@@ -271,9 +273,15 @@ def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: boo
 
 
 def value_text(value: Any, column: str = "", *, is_bound: bool = False) -> str:
-    """Return one value of a case, or (``is_bound``) a bound, whose texts are dates."""
+    """Return one value of a case, or (``is_bound``) a bound, whose texts are dates; dates have no midnight.
+
+    >>> value_text("2015-03-01T00:00:00.000000"), value_text("SI2"), value_text(39000.0)
+    ('2015-03-01', 'SI2', '39,000')
+    """
     if isinstance(value, str):
-        return date_text(shown(value)) if is_bound else shown(value) if value.strip() else f'"{printable(value)}"'
+        if is_bound or _DATE.fullmatch(value):
+            return date_text(shown(value))
+        return shown(value) if value.strip() else f'"{printable(value)}"'
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return exact_number(value, column) if math.isfinite(value) else str(value)
     return "missing" if value is None else shown(value)
@@ -328,8 +336,9 @@ def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedS
 
 
 def _threshold(output: Output, digits: PrintedSum, *, is_always: bool = False) -> str:
-    """Return the threshold of a probability, unless it is a half; or always."""
-    is_worth_it = is_always or (output.is_probability and output.threshold != 0.5)
+    """Return the threshold of a probability, unless it is a half and there are two classes; or always."""
+    is_usual = output.threshold == 0.5 and len(output.classes or ()) <= 2
+    is_worth_it = is_always or (output.is_probability and not is_usual)
     if not is_worth_it or output.threshold is None:
         return ""
     printed = digits.number(output.threshold)
@@ -965,7 +974,7 @@ def _reference_text(reasons: Reasons, words: Words) -> str:
     """Return with which rows the case is compared."""
     reference, n = reasons.reference, f"{reasons.reference.n_rows:,}"
     if reference.kind == "near":
-        ends = f"{amount(reference.low or 0.0, 3)} to {amount(reference.high or 0.0, 3)}{words.unit}"
+        ends = f"{' to '.join(amounts((reference.low or 0.0, reference.high or 0.0), 3))}{words.unit}"
         return f"{n} table rows that just pass ({words.output} {ends})"
     return f"all {n} table rows" if reference.kind == "all" else f"{n} reference rows"
 
@@ -1029,13 +1038,17 @@ def _(reasons: Reasons) -> tuple[Statement, ...]:
 
 
 def _shortfalls(reasons: Reasons, words: Words) -> Iterator[Statement]:
+    own = dict(zip(reasons.space["names"], reasons.instance, strict=True))
     for each in reasons.shortfalls:
-        text = f"{column_text(each.attribute)}: {amount(each.value, 3)}{words.unit}"
+        value, low, high = amounts((each.value, each.low, each.high), 3)
+        text = f"{column_text(each.attribute)}: {value}{words.unit}"
         if each.n:
-            text += f" (limits {amount(each.low, 3)} to {amount(each.high, 3)}; {each.n:,} pairs of copies)"
-        better = {"low": "higher", "high": "lower"}.get(each.direction or "")
+            text += f" (limits {low} to {high}; {each.n:,} pairs of copies)"
+        are_dates = isinstance(own.get(each.attribute), str)
+        words_for = {"low": ("higher values", "later dates"), "high": ("lower values", "earlier dates")}
+        better = words_for.get(each.direction or "")
         if better is not None and each.value > 0:
-            text += f"; {better} values are better"
+            text += f"; {better[are_dates]} are better"
         yield Statement("shortfall", f"{text}.", asdict(each))
 
 

@@ -1,6 +1,7 @@
 """The answer of a verification: codes and figures, from which its sentences are derived."""
 
 import enum
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from anchorline.result.explanation import Fit, Share, Verdict
 from anchorline.result.rule import RuleVerdict
 
 _SHOWN = 5  # reasons in a sentence; all are in `reasons`
+_DIFFERING = ("other_model", "differs")  # codes with two values, whose digits must tell them apart
 
 SENTENCES = {
     # It holds.
@@ -35,10 +37,10 @@ SENTENCES = {
     ),
     "other_classes": "its classes are {stated}, but the model's are {found}",
     "other_instance": "the instance that was given is not the recorded one",
-    "other_model": "the model answers differently: for this row, {where} is {found!r}, but {stated!r} is stated",
+    "other_model": "the model answers differently: for this row, {where} is {found}, but {stated} is stated",
     "other_answers": "the model answers differently: {detail}",
     "other_example": "the example of change {where} does not give the stated answer",
-    "differs": "{where} is stated as {stated!r:.80}, but is {found!r:.80}",
+    "differs": "{where} is stated as {stated:.80}, but is {found:.80}",
     "not_computed": "it cannot be computed again: {detail}",
     "contradicted": (
         "fresh altered copies contradict {where}: stated {stated.low:.3f} to {stated.high:.3f}, measured "
@@ -90,7 +92,7 @@ class Reason:
     Examples
     --------
     >>> print(Reason("differs", "holds.value", 0.97, 0.91))
-    holds.value is stated as 0.97, but is 0.91
+    holds.value is stated as 0.970, but is 0.910
     """
 
     code: str
@@ -100,7 +102,14 @@ class Reason:
     detail: str = ""
 
     def __str__(self) -> str:
-        values = {"where": self.where, "stated": self.stated, "found": self.found, "detail": self.detail}
+        from anchorline.render.digits import told_apart
+
+        stated, found = self.stated, self.found
+        if self.code in _DIFFERING:
+            are_numbers = isinstance(stated, float) and isinstance(found, float)
+            are_finite = are_numbers and math.isfinite(stated) and math.isfinite(found)
+            stated, found = told_apart(stated, found) if are_finite else (repr(stated), repr(found))
+        values = {"where": self.where, "stated": stated, "found": found, "detail": self.detail}
         return SENTENCES[self.code].format(**values).removesuffix(".")
 
 

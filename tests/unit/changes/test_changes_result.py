@@ -128,7 +128,7 @@ def test_long_decimals_are_cut_away_from_the_old_value():
     assert "x 3.317 instead of 1.414 (then" in str(up.changes(2, n=1))  # sqrt(11) is 3.3166
     assert "x 3.162 instead of 5.477 (then" in str(up.changes(30, n=1))  # sqrt(10) is 3.1623
     near = Explainer(lambda rows: rows["y"], frame, task="number", threshold=1e6 + 0.1)
-    assert "y 1,000,000.1429 instead of 1,000,000 (then output = 1,000,000.1429)" in str(near.changes(0, n=1))
+    assert "y 1,000,000.1429 instead of 1,000,000.0000 (then output = 1,000,000.1429)" in str(near.changes(0, n=1))
 
 
 def test_probabilities_near_0_are_not_printed_as_0():
@@ -138,6 +138,34 @@ def test_probabilities_near_0_are_not_printed_as_0():
 
     found = Explainer(sure, FRAME, classes=["no", "yes"]).changes(ROW, n=1)
     assert str(found).endswith("(then P(yes) = 0.001).")
+
+
+@pytest.mark.parametrize(
+    ("share", "threshold", "says"),
+    [
+        (0.495831, 0.5, "(then P(yes) = 0.496)"),
+        (0.46, 0.5, "(then P(yes) = 0.46)"),
+        (0.5999, 0.6, "(then P(yes) = 0.5999)"),
+        (0.5999995159, 0.6, "(then P(yes) is just below 0.6)"),
+    ],
+)
+def test_a_probability_beside_the_threshold_has_the_decimals_that_show_that_it_turned(share, threshold, says):
+    def near(rows):
+        likely = np.where(rows["debt"] < 5000, share, 0.9)
+        return np.column_stack([1 - likely, likely])
+
+    explainer = Explainer(near, FRAME, classes=["no", "yes"], output="yes", threshold=threshold)
+    assert str(explainer.changes(ROW, n=1)).endswith(f"{says}.")
+    other = Explainer(lambda rows: 1 - near(rows), FRAME, classes=["no", "yes"], output="yes", threshold=0.4)
+    if threshold == 0.6 and share > 0.5999:
+        assert "(then P(yes) is just above 0.4)" in str(other.changes(ROW, n=1))
+
+
+def test_the_two_ends_of_a_number_have_as_many_decimals():
+    frame = pd.DataFrame({"x": np.arange(40) / 20, "code": ["1.1", "1.10"] * 20})
+    up = Explainer(lambda rows: rows["x"] + 5 * (rows["code"] == "1.1"), frame, task="number", threshold=0.95)
+    assert "x 0.95 instead of 0.90" in str(up.changes({"x": 0.9, "code": "1.10"}, fixed=["code"], n=1))
+    assert "code 1.1 instead of 1.10" in str(up.changes({"x": 0.9, "code": "1.10"}, fixed=["x"], n=1))
 
 
 def test_smaller_changes_are_denied_where_that_is_proven():

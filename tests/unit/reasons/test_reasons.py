@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -631,3 +632,23 @@ def test_a_threshold_beside_a_tiny_probability_is_printed_plainly():
         lambda rows: np.column_stack([1 - tiny(rows), tiny(rows)]), al.Table(rows), output=1, threshold=0.5
     )
     assert "(threshold 0.5)" in str(explainer.reasons(rows[3], reference="near"))
+
+
+def test_dates_have_no_midnight_and_are_earlier_or_later():
+    days = pd.date_range("1990-01-01", periods=200, freq="17D")
+    frame = pd.DataFrame({"opened": days, "debt": np.arange(200) % 20})
+    score = lambda rows: 1 - (rows["opened"] - days[0]).dt.days / 5000 - rows["debt"] / 100  # noqa: E731
+    explainer = al.Explainer(score, frame, output="points", threshold=0.6)
+    found = explainer.reasons(frame.iloc[-1], reference="near", recourse=True)
+    for text in (str(found), found.to_html()):
+        assert f"{days[-1]:%Y-%m-%d}" in text
+        assert "T00:00" not in text
+    assert "With opened = 199" in str(found)
+    assert "earlier dates are better" in found.details()
+    assert "lower values are better" in found.details()
+
+
+def test_the_numbers_of_one_line_have_as_many_decimals(found):
+    lines = [line for line in found.details().splitlines() if "(limits " in line]
+    numbers = [re.findall(r"-?\d+\.\d+", line) for line in lines]
+    assert all(len({len(number.partition(".")[2]) for number in each}) == 1 for each in numbers)

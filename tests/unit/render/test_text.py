@@ -220,6 +220,22 @@ PRINTED = {
         With this fact, at least 98% of copies get this decision; with or without it, 64%.
         """,
     ),
+    "a threshold of one half among three classes": (
+        made_explanation(
+            output=with_changes(DEFAULT, threshold=0.5, classes=("paid", "late", "default")),
+            prediction=0.42,
+            facts=(OWNER,),
+            contributions=[0.2],
+            fit=fit(0.7, 0.2),
+            rows=None,
+        ),
+        """
+        Model's decision: not default, P(default) = 0.42 (threshold 0.50). This fact explains it:
+           0.22  start: about the average altered copy
+          +0.20  owner = False
+        With this fact, at least 98% of copies get this decision; with or without it, 64%.
+        """,
+    ),
     "above a threshold": (
         made_explanation(
             output=DEFAULT, prediction=0.42, facts=(OWNER,), contributions=[0.2], fit=fit(0.7, 0.2), rows=None
