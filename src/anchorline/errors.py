@@ -89,7 +89,7 @@ class ReasonsError(AnchorlineError, ValueError):
 
 
 class FavorableError(ReasonsError):
-    """The decision is favorable, so that nothing is adverse."""
+    """The decision is favorable, so nothing is adverse."""
 
 
 class ProhibitedError(ReasonsError):

@@ -24,7 +24,7 @@ COMPARE = {
     "by": option(list[str], "Compare decisions by the values of a column, too. Repeatable.", "COLUMN"),
     "within": option(float, "How much a number may differ. [default: 10% of the spread of outputs]", "AMOUNT"),
     "rules": option(int, "Rows whose old rules are tried on the new model, at most 50.", default=_USUAL.rules),
-    "max_decisions": option(float, "Gate: the largest share of rows that may be decided otherwise.", "SHARE"),
+    "max_decisions": option(float, "Gate: the largest share of rows that may be decided differently.", "SHARE"),
     "max_reasons": option(float, "Gate: the largest share of old explanations that may be refuted.", "SHARE"),
     "protect": option(
         list[str], "Gate: columns whose effect may not rise by 5% of the spread. Repeatable.", "A,B"

@@ -59,7 +59,8 @@ def compare(
     rules
         Of how many rows the old rule is tried on the new model (0, at most 50).
     max_decisions, max_reasons
-        Gates: the most of the rows that may be decided otherwise, and of the old explanations that may be refuted.
+        Gates: the most of the rows that may be decided differently, and of the old explanations that may be
+        refuted.
     protect
         Attributes whose effect must not rise by more than 5% of the spread.
     sigma, seed, confidence

@@ -317,7 +317,7 @@ class _Comparing:
         return rises
 
     def _parts(self) -> Iterator[Part]:
-        """Yield how often rows of each old decision, and of each group, are decided otherwise."""
+        """Yield how often rows of each old decision, and of each group, are decided differently."""
         every, decisions = list[tuple[str | None, str, np.ndarray]](), self.answers[0].decisions
         if decisions is not None:
             words = np.array([self._word(decision) for decision in decisions], dtype=object)
@@ -331,7 +331,7 @@ class _Comparing:
             yield Part(of, value, share, share.low > others.high)
 
     def _cases(self) -> Iterator[ChangedRow]:
-        """Yield the rows that changed most: decided otherwise, then refuted, then with another output."""
+        """Yield the rows that changed most: decided differently, then refuted, then with another output."""
 
         def size(place: int) -> tuple[bool, bool, float]:
             each = self.pairs[place]

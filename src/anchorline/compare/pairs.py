@@ -87,7 +87,7 @@ class Pair:
 def pair(
     old: Explainer, new: Explainer, row: TableNeighborhood, number: int, settings: Settings, differs: bool
 ) -> Pair:
-    """Explain a row by the old model, and ask both about the same copies; ``differs`` if they decide otherwise.
+    """Explain a row by the old model, and ask both about the same copies; ``differs`` if they decide differently.
 
     ``number`` is that of the row: equal rows get copies of their own, otherwise their noise would not average out.
     """

@@ -164,9 +164,14 @@ def _check_decision(predictor: Predictor, settings: ReasonSettings) -> None:
     assert output.threshold is not None
     if (score >= output.threshold) == (settings.adverse == "below"):
         other = "above" if settings.adverse == "below" else "below"
-        name = f"P({output.name})" if output.is_probability else output.name
+        name, decision = output.name, "favorable"
+        if output.is_probability:
+            others = [str(label) for label in output.classes or () if str(label) != name]
+            turned = others[0] if len(others) == 1 else f"not {name}"
+            decision = f"{name if settings.adverse == 'below' else turned}, which is favorable"
+            name = f"P({name})"
         raise FavorableError(
-            f"The decision on this row is favorable, so that nothing is adverse: {name} is {score:.4g}, "
+            f"The model's decision on this row is {decision}, so nothing is adverse: {name} is {score:.4g}, "
             f"{output.decision}. If scores {other} the threshold are adverse, type adverse={other!r}."
         )
 

@@ -100,7 +100,7 @@ def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
             )
             for part in comparison.parts
         )
-        yield Block("Decided otherwise, by part of the rows", (), ("rows", "share", "limits", "of rows"), parts)
+        yield Block("Decided differently, by part of the rows", (), ("rows", "share", "limits", "of rows"), parts)
     changed, n = comparison.changed, f"{comparison.n_explained:,} rows explained"
     if not changed:
         yield Block("Attributes", (f"No attribute is shown to act differently ({n}).",))
@@ -136,7 +136,9 @@ def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
             )
             for rule in comparison.rules
         )
-        yield Block("Rules", (said,), ("row", "holds", "rule, and a copy decided otherwise"), broken, is_list=True)
+        yield Block(
+            "Rules", (said,), ("row", "holds", "rule, and a copy decided differently"), broken, is_list=True
+        )
 
 
 def _first(comparison: Comparison) -> Iterator[str]:
@@ -145,14 +147,18 @@ def _first(comparison: Comparison) -> Iterator[str]:
     by = "" if within is None else f", by more than {amount(within)}{_unit(comparison.output)}"
     rows = f"{_share_text(share)} of {share.n:,} rows"
     limits = between(share.low, share.high, 1)
-    yield f"The new model {decides} {rows} otherwise{by} (of rows like these: {limits})."
-    alike = f"that both {decides.removesuffix('s')} alike"
+    yield f"The new model {decides} {rows} differently{by} (of rows like these: {limits})."
+    of, alike = (
+        f"Of {comparison.n_explained:,} rows explained",
+        "decided alike" if within is None else "answered alike",
+    )
     if refuted is None:
-        yield f"No row {alike} has an old explanation that holds."
+        yield f"{of}, none is {alike} and has an old explanation that holds."
     else:
-        limits, rows = between(refuted.low, refuted.high, 1), "rows" if refuted.n > 1 else "row"
+        are, have = ("are", "have") if refuted.n > 1 else ("is", "has")
+        limits = between(refuted.low, refuted.high, 1)
         yield (
-            f"The old explanations of {refuted.n:,} {rows} {alike} hold. The new model refutes "
+            f"{of}, {refuted.n:,} {are} {alike} and {have} an old explanation that holds. The new model refutes "
             f"{_share_text(refuted)} of these ({limits})."
         )
 
@@ -201,7 +207,7 @@ def _unit(output: Output) -> str:
 def _gate(gate: Gate, output: Output) -> tuple[str, str, str, str]:
     """Return what a gate is about, what is allowed, the limits, and the unit of both."""
     low, high = gate.figure.low, gate.figure.high
-    names = {"decisions": "decided otherwise", "reasons": "old explanation refuted"}
+    names = {"decisions": "decided differently", "reasons": "old explanation refuted"}
     if gate.what in names:
         return names[gate.what], f"at most {100 * gate.most:g}%", between(low, high, 1), ""
     allowed = f"at most {amount(gate.most)}"

@@ -322,7 +322,7 @@ def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedS
     if words.is_number:
         return Statement("decision", f"Model's {words.output}: {digits.total}{words.unit}.", figures)
     if output.kind == "label":
-        text = f"Model's decision: {words.decision} (1; others 0)."
+        text = f"Model's decision: {words.decision} (counted as 1, others 0)."
         return Statement("decision", text, figures)
     text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
     text += _threshold(output, digits, is_always=isinstance(explanation, Reasons) and words.names_class)
@@ -480,6 +480,8 @@ def _fits(explanation: Explanation, words: Words) -> Iterator[Statement]:
         copies = "copies" if _starts_at_average(explanation) else "altered copies"
         without = "facts" if words.facts == "facts" else words.them
         text = f"this sum is typically {error} off the model's {words.noun}; without {without}, {baseline}"
+        if explanation.output.name == "f(x)" and not words.unit:  # nothing says of what the error is
+            text = f"this sum typically misses the model's output by {error}; without {without}, by {baseline}"
         yield Statement("fit", f"For {copies}, {text}.", asdict(fit))
     else:
         text = f"For altered copies, the model's {words.noun} typically differs from this by {baseline}."
@@ -988,7 +990,7 @@ def _recourse_text(reason: StatedReason, recourse: Recourse) -> str:
     nearest = ", ".join(f"{column_text(name)} = {value_text(value, name)}" for name, value in parts)
     about = "" if recourse.is_complete else "about "
     share = f"{about}{percent(recourse.share)} of the reference's values"
-    return f"With {nearest} alone, the decision would turn; so it would with {share}."
+    return f"With {nearest} alone, the decision would turn, as it would with {share}."
 
 
 def _near_ties(reasons: Reasons) -> Iterator[Statement]:

@@ -40,10 +40,10 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The share of rows of one part of the table that are decided otherwise.
+    """The share of rows of one part of the table that are decided differently.
 
     ``column`` is None if the part are rows that the old model decides as ``value`` says. ``is_more`` says whether
-    more of them are decided otherwise than of the other rows, by limits.
+    more of them are decided differently than of the other rows, by limits.
     """
 
     column: str | None
@@ -85,7 +85,7 @@ class ChangedRow:
 class BrokenRule:
     """A rule of the old model that the new one breaks: the row that it was found for, and how often it holds.
 
-    ``example`` has the plain values of a copy with the facts that the new model decides otherwise, ``output`` is
+    ``example`` has the plain values of a copy with the facts that the new model decides differently, ``output`` is
     its answer to it.
     """
 
@@ -112,7 +112,7 @@ class Gate:
 class Comparison(Displayed):
     """How a new model differs from an old one; all limits hold together, and at every look.
 
-    ``decisions`` is the share of rows that are decided otherwise; a number is, if it differs by more than
+    ``decisions`` is the share of rows that are decided differently; a number is, if it differs by more than
     ``within``. ``reasons`` is the share of old explanations that the new model refutes, wrongly in one row of 100
     at most: of certified ones, of rows decided alike; None if there is none. ``n_explained`` rows were explained.
     ``output`` is that of the old model, ``spread`` the distance of the 5% and 95% quantiles of its outputs.

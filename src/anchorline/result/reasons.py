@@ -82,7 +82,7 @@ class Reference:
 class Use:
     """How many decisions in a table some value of one attribute changes, whose ``columns`` change together.
 
-    ``n_changed`` of ``n_rows`` rows of the table are decided otherwise with another value. ``n_tried`` of
+    ``n_changed`` of ``n_rows`` rows of the table are decided differently with another value. ``n_tried`` of
     ``n_values`` values were tried; of trees that were read (``by_trees``), these are the sets of values that
     pass the same tests. It took ``n_queries``.
     """

@@ -24,7 +24,7 @@ SENTENCES = {
         "stated limits would have been noticed with a probability of 99.9%"
     ),
     "agreed": "fresh altered copies, which nobody could foresee, agree with every shortfall",
-    "codes_by_maker": "the texts are those of its maker's map, whose SHA-256 is {stated}",
+    "codes_by_maker": "the texts come from its maker's codes, whose SHA-256 is {stated}",
     "time_by_maker": "the time is that of its maker: {stated!r:.60}",
     "no_digest": "it does not identify the model that it was made with",
     "named_by_maker": "names are those of its maker: {stated!r:.200}",

@@ -60,7 +60,7 @@ def _check(rules: Mapping[int, Rule], agree: float | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A rule by the place of its row; sets of places, as the bits of a number: alike, and decided otherwise."""
+    """A rule by the place of its row; sets of places, as the bits of a number: alike, and decided differently."""
 
     row: int
     alike: int
@@ -103,7 +103,7 @@ class _Rows:
             if (fact.column, is_date) not in self.numbers:
                 self.numbers[fact.column, is_date] = np.array([_number(value, is_date) for value in values])
             values = self.numbers[fact.column, is_date]
-        # A fact may name a level otherwise than the row does, and so its value is taken from the row.
+        # A fact may name a level differently than the row does, and so its value is taken from the row.
         return true_of(fact, values, missing, own, lambda bound: _number(bound, is_date))
 
 

@@ -421,7 +421,7 @@ def _rounding_of(found: Reproduced | Reasons) -> Callable[[str], float | None]:
 
 
 def _is_equal(stated: Any, found: Any, allowed: float | None = 0.0) -> bool:
-    """Return whether two values are equal, floats up to rounding; 1 is not 1.0, which is printed otherwise."""
+    """Return whether two values are equal, floats up to rounding; 1 is not 1.0, which is printed differently."""
     if allowed is not None and isinstance(stated, float) and isinstance(found, float):
         return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=allowed)
     return type(stated) is type(found) and bool(stated == found)

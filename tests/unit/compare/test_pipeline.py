@@ -41,7 +41,7 @@ def test_the_workflow_passes_for_a_model_that_hardly_differs(folder):
     assert ET.parse(folder / "compare.xml").getroot().get("failures") == "0"
 
 
-def test_the_workflow_fails_for_a_model_that_decides_otherwise(folder):
+def test_the_workflow_fails_for_a_model_that_decides_differently(folder):
     (folder / "new.skops").write_bytes((folder / "wrong.skops").read_bytes())
     assert run(command()) == 1
     assert ET.parse(folder / "compare.xml").getroot().get("failures") != "0"

@@ -152,7 +152,7 @@ class TestErrors:
     def test_approved(self, explainer, model, declined):
         frame = FRAME.assign(purpose=FRAME["purpose"].astype("category"))
         approved = frame[model.predict_proba(frame)[:, 0] >= 0.5]
-        with pytest.raises(FavorableError, match="nothing is adverse"):
+        with pytest.raises(FavorableError, match="favorable, so nothing is adverse"):
             explainer.reasons(approved.iloc[0], codes=CODES)
         worse = al.Explainer(lambda rows: rows[:, 0], np.arange(50.0).reshape(-1, 1), output="s", threshold=70)
         with pytest.raises(ReasonsError, match="No attribute is adverse compared with this reference"):
@@ -584,7 +584,7 @@ class TestWordsOfTheAnswer:
         for reason in found:
             if reason.recourse.nearest is not None:
                 assert f"With {reason.attribute} = " in str(found)
-                assert "alone, the decision would turn; so it would with" in str(found)
+                assert "alone, the decision would turn, as it would with" in str(found)
 
 
 @pytest.mark.parametrize(

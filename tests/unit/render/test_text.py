@@ -182,7 +182,7 @@ PRINTED = {
         Model's output: 0.47. This fact does not explain it:
            0.27  start (average copy: 0.10)
           +0.20  carat >= 1.05 (here 1.20)
-        For altered copies, this sum is typically 0.12 off the model's output; without facts, 0.20.
+        For altered copies, this sum typically misses the model's output by 0.12; without facts, by 0.20.
         More facts or a rule may explain it.
         """,
     ),
@@ -272,7 +272,7 @@ PRINTED = {
             output=LABEL, prediction=1.0, facts=(OWNER,), contributions=[0.4], fit=fit(0.7, 0.6), rows=None
         ),
         """
-        Model's decision: cat (1; others 0). This fact explains it:
+        Model's decision: cat (counted as 1, others 0). This fact explains it:
            0.60  start: about the average altered copy
           +0.40  owner = False
         With this fact, at least 98% of copies get this decision; with or without it, 64%.
