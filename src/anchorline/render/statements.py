@@ -322,7 +322,7 @@ def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedS
     if words.is_number:
         return Statement("decision", f"Model's {words.output}: {digits.total}{words.unit}.", figures)
     if output.kind == "label":
-        text = f"Model's decision: {words.decision} (counted as 1, others 0)."
+        text = f"Model's decision: {words.decision} (counted as 1)."
         return Statement("decision", text, figures)
     text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
     text += _threshold(output, digits, is_always=isinstance(explanation, Reasons) and words.names_class)

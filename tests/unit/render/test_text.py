@@ -272,7 +272,7 @@ PRINTED = {
             output=LABEL, prediction=1.0, facts=(OWNER,), contributions=[0.4], fit=fit(0.7, 0.6), rows=None
         ),
         """
-        Model's decision: cat (counted as 1, others 0). This fact explains it:
+        Model's decision: cat (counted as 1). This fact explains it:
            0.60  start: about the average altered copy
           +0.40  owner = False
         With this fact, at least 98% of copies get this decision; with or without it, 64%.
