@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from anchorline.explainer import Explainer, check_use
     from anchorline.facts import Fact
     from anchorline.model.cache import AnswerCache
+    from anchorline.model.loaders import load_model
     from anchorline.result.comparison import Comparison, Drift
     from anchorline.result.explanation import Explanation, Verdict
     from anchorline.result.explanations import Explanations, Failure
@@ -38,6 +39,7 @@ _ON_FIRST_USE = {
     "explainer": ("Explainer", "check_use"),
     "facts": ("Fact",),
     "model.cache": ("AnswerCache",),
+    "model.loaders": ("load_model",),
     "result.comparison": ("Comparison", "Drift"),
     "result.explanation": ("Explanation", "Verdict"),
     "result.explanations": ("Explanations", "Failure"),
@@ -83,6 +85,7 @@ __all__ = [
     "__version__",
     "check_use",
     "compare",
+    "load_model",
     "verify",
 ]
 

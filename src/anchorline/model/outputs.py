@@ -260,7 +260,7 @@ def _of_session(session: Any) -> Any:
     if not content:
         raise ParameterError(
             "The InferenceSession does not tell which model it runs. Load the file instead: "
-            "`anchorline.model.loaders.load_model('model.onnx')`."
+            "`anchorline.load_model('model.onnx')`."
         )
     return onnx_file.load(str(path or "session"), "onnx", bytes(content), ())
 
@@ -321,7 +321,7 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
                 "A LocalOutlierFactor judges new rows only if it is made for them. Type "
                 "LocalOutlierFactor(novelty=True), and fit it again."
             )
-        load = f" Load a file first: `anchorline.model.loaders.load_model({str(model)!r})`."
+        load = f" Load a file first: `anchorline.load_model({str(model)!r})`."
         raise ParameterError(
             f"predict is a {type(model).__name__}, which is not callable. It must be a fitted estimator, or a "
             f"function of a table of rows, for example `model.predict`.{load * isinstance(model, str | PathLike)}"
