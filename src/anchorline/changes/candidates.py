@@ -413,9 +413,9 @@ class Candidates:
     price: Price | None
 
     @classmethod
-    def of(cls, case: Changeable, settings: ChangeSettings, toward: Neighborhood | None = None) -> "Candidates":
+    def of(cls, neighborhood: Neighborhood, settings: ChangeSettings, toward: Neighborhood | None) -> "Candidates":
         """Return the candidates that the user allows; raise `ParameterError` if there are none."""
-        _check_names(case, settings)
+        _check_names(case := changeable(neighborhood), settings)
         kept = [_kept(case, a, settings, toward) for a in range(len(case.choices))]
         owner = np.repeat(np.arange(len(kept)), [len(values) for values in kept])
         if not len(owner):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.changes.candidates import Candidates, Change, changeable, padded
+from anchorline.changes.candidates import Candidates, Change, padded
 from anchorline.changes.leaves import leaves_of, search_leaves
 from anchorline.changes.questions import ChangeQuestions, goal_of
 from anchorline.changes.realism import Nearby
@@ -43,8 +43,8 @@ def find_changes(
     check = check or (lambda: None)
     neighborhood = space.at(instance)
     toward = None if settings.toward is None else space.at(settings.toward)
-    case = changeable(neighborhood)
-    candidates = Candidates.of(case, settings, toward)
+    candidates = Candidates.of(neighborhood, settings, toward)
+    case = candidates.case
     check()
     if settings.queries < 2 * predictor.questions.per_row:
         raise ParameterError(

@@ -175,7 +175,7 @@ class ChangeQuestions:
             which = self.candidates.places(chosen[first:last])
             scores = self.predictor.questions.ask(case.realize(*which), last - first)
             reply = self.goal.judge(self.predictor, scores)
-            parts.append(reply._replace(reached=reply.reached & case.is_valid(*which)))
+            parts.append(reply._replace(reached=reply.reached & (not case.has_rule or case.is_valid(*which))))
         reply = parts[0].joined(*parts[1:]) if parts else Reply(none > 0, none, none, none.astype(object))
         remembered = chosen[:, 0] >= 0 if chosen.shape[1] == 1 else reply.reached
         keys = {self.key(chosen[i][chosen[i] >= 0]): (reply, i) for i in np.flatnonzero(remembered).tolist()}

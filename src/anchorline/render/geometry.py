@@ -15,6 +15,7 @@ from anchorline.facts import KINDS, Fact
 from anchorline.render.characters import ELLIPSIS, cell_width, truncate
 from anchorline.render.digits import percent
 from anchorline.render.statements import (
+    LACKS,
     Result,
     Words,
     digits_of,
@@ -335,7 +336,7 @@ def _names(fact: Fact, strip: Strip, kind: str) -> list[str]:
 def _own_and_other(fact: Fact, kind: str) -> tuple[str, str]:
     """Return the names of the row's own part and of the other one, if a fact has no bounds."""
     if fact.kind == "present":
-        return "present", "absent" if kind == "text" else "hidden"
+        return "present", LACKS.get(kind, LACKS["image"])[1]
     if fact.kind == "missing":
         return "missing", "not missing"
     if kind == "hypercube":

@@ -54,7 +54,7 @@ _FRACTIONS = {
     3 / 4: "three quarters",
     9 / 10: "nine tenths",
 }
-_LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
+LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
 _ROUNDING = 1e-12  # of typical differences
 _PROVEN = {"leaves": "for the model's trees", "listed": "for all possible copies"}
 _NOUNS = {"text": "words", "image": "regions", "signal": "stretches"}
@@ -510,8 +510,8 @@ def legend(explanation: Result) -> str:
     """Return what an altered copy is, in one sentence."""
     space, q = explanation.space, replace_probability(explanation.settings.get("sigma", 1.0))
     kind, words = space.get("kind", "table"), Words(explanation)
-    if kind in _LACKS:
-        return f"An altered copy is this {kind}, but {_LACKS[kind][0]} {_about(q / 2)} of the {words.facts}."
+    if kind in LACKS:
+        return f"An altered copy is this {kind}, but {LACKS[kind][0]} {_about(q / 2)} of the {words.facts}."
     if kind == "hypercube":
         return f"An altered copy is this case with {_about(q / 2)} of its values reversed."
     if kind != "table":
@@ -559,8 +559,8 @@ def _law(explanation: Result, words: Words) -> Statement:
     q = replace_probability(sigma)
     kind = space.get("kind")
     text = f"Each value is replaced with probability {q:.2g}"
-    if kind in _LACKS:
-        text = f"Each {words.fact} is {_LACKS[kind][1]} with probability {q / 2:.2g}"
+    if kind in LACKS:
+        text = f"Each {words.fact} is {LACKS[kind][1]} with probability {q / 2:.2g}"
     elif kind == "hypercube":
         text = f"Each value is reversed with probability {q / 2:.2g}"
     text += ", independently of the others" if space.get("neighbors", "independent") == "independent" else ""
@@ -581,7 +581,7 @@ def _unusual(explanation: Result, *measured: Share | Fit | None) -> Iterator[str
     sigma, confidence = explanation.settings.get("sigma", 1.0), explanation.settings.get("confidence", 1.0)
     if sigma > _USUAL_SIGMA:
         space, q = explanation.space, replace_probability(sigma)
-        parts = Words(explanation).facts if space.get("kind") in _LACKS else "values"
+        parts = Words(explanation).facts if space.get("kind") in LACKS else "values"
         share = q if space.get("kind") == "table" else q / 2
         yield f"A copy differs in {_about(share)} of the {parts} only."
     if confidence < _USUAL_CONFIDENCE:
@@ -596,7 +596,7 @@ def _few(names: Sequence[str]) -> str:
 
 def _effects(explanation: Explanation, words: Words) -> Iterator[Statement]:
     digits, effects = digits_of(explanation), explanation.effects.tolist()
-    lacking = _LACKS.get(explanation.space.get("kind", ""))
+    lacking = LACKS.get(explanation.space.get("kind", ""))
     if_broken = "if it did not hold" if lacking is None else f"if it were {lacking[1]}"
     in_copies = "does not hold in" if lacking is None else f"is {lacking[1]} in"
     parts = zip(explanation.facts, explanation.contributions.tolist(), effects, digits.contributions, strict=True)

@@ -226,12 +226,11 @@ def _moments(sums: LeafSums, runs: Runs, case: Case, features: np.ndarray) -> tu
     mean = sums.answer(features) - effects.mean
     sizes = np.diff(candidates.starts)
     first = (np.arange(len(sizes)) * views.n_pool).repeat(sizes)
-    starts, stops = neighborhood.views.places
+    starts, stops, others = neighborhood.views.places
     drops = candidates.chances(q) * mean
     drops -= q / views.n_pool * runs.sums(effects.classes, first + starts, first + stops)
     drops[candidates.own] -= (1 - q) * effects.own[candidates.attributes]
-    others = candidates.starts[:-1][~views.ordered] + 1  # all other categories: the rest of the view
-    drops[others] = mean - drops[others - 1] - drops[others + 1]
+    drops[others] = mean - drops[others - 1] - drops[others + 1]  # the rest of the view
     return drops, mean, effects.variance
 
 

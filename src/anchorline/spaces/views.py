@@ -441,9 +441,9 @@ class RowViews:
         return start, stop
 
     @property
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the pool rows of every cell start and stop in its view, (cells,); 0 for all other categories."""
-        return self._layout.begins, self._layout.ends
+    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the pool rows of every cell start and stop in its view, (cells,), and those of the others."""
+        return self._layout.begins, self._layout.ends, self._layout.starts[:-1][~self.views.ordered] + 1
 
     @cached_property
     def _segments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

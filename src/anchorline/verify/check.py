@@ -72,7 +72,7 @@ _COMPUTED = re.compile(
     r"|shortfalls\[\d+\]\.(value|low|high)|reasons\[\d+\]\.recourse\.share|reference\.(low|high))\b"
 )
 _IN_OUTPUT_UNITS = re.compile(
-    r"^(prediction|base|contributions|effects|output|within|fit\.(error|baseline|mean_output)|shortfalls|reference)"
+    r"^(prediction|base|contributions|effects|output|within|fit\.(?!r2|low|high|n\b|is_)|shortfalls|reference)"
     r"|\.contributions\b"
 )
 _SQUARED = re.compile(r"^proof|\.objective$")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anchorline.changes.candidates import Candidates, changeable
+from anchorline.changes.candidates import Candidates
 from anchorline.changes.find import measured
 from anchorline.changes.questions import ChangeQuestions, Goal
 from anchorline.changes.settings import ChangeSettings
@@ -25,7 +25,7 @@ def questions(share):
 
     table = Table(TABLE)
     neighborhood = table.at(ROW)
-    candidates = Candidates.of(changeable(neighborhood), ChangeSettings())
+    candidates = Candidates.of(neighborhood, ChangeSettings(), None)
     predictor = Predictor(Questions(Target(model, "number")), threshold=0.5)
     turns[0, 0] = False
     predictor.open(neighborhood.original)
