@@ -20,7 +20,7 @@ from anchorline.result.explanations import (
     Record,
 )
 from anchorline.result.frames import RowIds
-from anchorline.spaces.columns import dense, row_values, to_narwhals
+from anchorline.spaces.columns import array_of, dense, row_values, to_narwhals
 
 RESERVED_NAMES = frozenset({"row", *COLUMNS, *RULE_COLUMNS, *REASON_COLUMNS})  # of the result
 _TAKEN = RESERVED_NAMES | FACT_COLUMNS.keys()
@@ -64,7 +64,7 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
     instances = explainer.space.instances(frame)
     if instances is not None:
         return FrameRows(instances, by_name=False)
-    by_name, frame = explainer.space.schema is not None, dense(frame, ParameterError)
+    by_name, frame = explainer.space.schema is not None, array_of(dense(frame, ParameterError))
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             raise ParameterError(

@@ -9,6 +9,7 @@ import numpy as np
 from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.facts import Fact
 from anchorline.spaces.base import Space, TwoValued
+from anchorline.spaces.columns import array_of
 
 _TABLE_HINT = "For rows of a table, type `anchorline.Explainer(model, table).explain(row)`."
 _VALUES_PER_CALL = 2**23  # 64 MB as floats
@@ -76,7 +77,7 @@ class Hypercube(Space):
 def _as_point(instance: Any) -> np.ndarray:
     """Return the instance as a read-only float64 array of any shape; refuse everything that is not numeric."""
     try:
-        given = np.asarray(instance)
+        given = np.asarray(array_of(instance))
         if given.dtype.kind not in "fiubO":
             raise TypeError(f"{given.dtype} such as {given.flat[0]!r}" if given.size else str(given.dtype))
         point = np.array(given, dtype=np.float64)  # a copy, which the caller cannot change later

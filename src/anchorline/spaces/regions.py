@@ -26,6 +26,7 @@ from anchorline.errors import (
 )
 from anchorline.facts import Fact
 from anchorline.spaces.base import Neighborhood, Space, TwoValued, name_of
+from anchorline.spaces.columns import array_of
 
 MAX_REGIONS = 4000  # an explanation of more says little, and takes gigabytes
 _CALL_BYTES = 2**26  # of the inputs of one model call
@@ -135,7 +136,7 @@ def _given_regions(
 def numeric_array(given: Any, name: str, needed: str) -> np.ndarray:
     """Return numbers as a read-only copy; raise `InstanceError` for anything else, and for infinite numbers."""
     try:
-        array = np.array(given)
+        array = np.array(array_of(given))
     except Exception as error:
         raise InstanceError(f"The {name} cannot be read as an array ({error}); {needed}") from None
     if array.dtype.kind not in "fiub" or not array.size:
