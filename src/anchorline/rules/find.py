@@ -171,7 +171,6 @@ class _Search:
         self.source = "drawn"
         self.n_tried = self.n_certified = 0
         self.best: tuple[tuple[int, ...], Certificate] | None = None
-        self.nearest: Box | None = None
         self.all, self.law = Count(), Draws(np.zeros((0, 0)), np.zeros(0, dtype=bool), np.zeros(0))
 
     @cached_property
@@ -199,9 +198,11 @@ class _Search:
             self._most(boxes, views)
         elif self.target < 1 or not self._always(boxes, views):
             self._fewest(boxes, views)
-        if self.best is None and self.nearest is not None:
-            self._certify(self.nearest.facts)  # to say how often it stays
+        if self.target is not None and not self._is_certified and self._can_go_on():
+            self._most(boxes, views)  # to say how often the decision stays at best
         facts, certificate = self.best or ((), everything)
+        if self.target is not None and certificate.share.value <= everything.share.value and not self._is_certified:
+            facts, certificate = (), everything  # what holds less often than without any facts is no rule
         effort = self.n_tried, self.n_certified
         return Found(facts, certificate, self.all, False, self.source, *effort, boxes.draws)
 
@@ -266,21 +267,21 @@ class _Search:
 
     def _fewest(self, boxes: Boxes, views: Sequence[int]) -> None:
         """Try rules of one fact, of two, and so on, until one is certified."""
-        level: list[tuple[tuple[int, ...], Box]] = []
-        n_promising = 0
         for level in grow_rules(boxes, views, self.case.k, self.goal):
             self.n_tried += len(level)
             promising = takewhile(
                 lambda each: each[1].is_reached or each[1].value[1] >= _PROMISING, level[:_TRIED]
             )
-            n_promising = len(first := list(promising))
-            if self._is_decided(boxes, first):
+            if self._is_decided(boxes, list(promising)):
                 return
-        self._is_decided(boxes, level[n_promising:_TRIED])  # to say at least how often the best facts hold
 
     def _is_decided(self, boxes: Boxes, sets: Sequence[tuple[tuple[int, ...], Box]]) -> bool:
         """Refine rules about some sets of attributes; return whether one is certified, or no more can be asked."""
         return any(self._refined(boxes, chosen, box) or not self._can_go_on() for chosen, box in sets)
+
+    @property
+    def _is_certified(self) -> bool:
+        return self.best is not None and self.best[1].verdict in _KEEPS
 
     def _can_go_on(self) -> bool:
         return self.n_certified < _MOST_TRIES and self.case.n_left >= 2 * self.n_refined
@@ -302,8 +303,6 @@ class _Search:
             box = inner.ascend(self.goal, outer)
             if box.is_reached:
                 break
-            if self.nearest is None or box.value > self.nearest.value:
-                self.nearest = box
             outer = self._outer(inner, box)
         while box.is_reached and self._can_go_on():
             certificate = self._certify(box.facts)
@@ -350,7 +349,8 @@ class _Search:
     def _most(self, boxes: Boxes, views: Sequence[int]) -> None:
         """Measure the rule of at most k facts with the largest lower limit on the sample."""
         best: tuple[tuple[int, ...], Box] | None = None
-        for level in grow_rules(boxes, views, self.case.k, self.goal):
+        goal = Goal(None, _MARGIN)
+        for level in grow_rules(boxes, views, self.case.k, goal):
             self.n_tried += len(level)
             if best is None or level[0][1].value > best[1].value:
                 best = level[0]
@@ -358,7 +358,7 @@ class _Search:
             return
         chosen, box = best
         more = [_with_facts(self.case, "rule/most", 0, self.n_refined, box.facts)]
-        self._certify(boxes.about(chosen, more, box.facts).ascend(self.goal, box.facts).facts)
+        self._certify(boxes.about(chosen, more, box.facts).ascend(goal, box.facts).facts)
 
 
 def _boxes(case: Case, draws: Draws) -> Boxes:
