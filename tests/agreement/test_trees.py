@@ -326,6 +326,8 @@ def test_early_stopping_uses_the_best_iteration():
 
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
 def test_several_numbers_per_row(strategy):
+    if strategy == "multi_output_tree" and tuple(map(int, xgboost.__version__.split(".")[:2])) < (3, 2):
+        pytest.skip("this XGBoost stores leaves of several numbers in a format that is not read")
     both = np.column_stack([SCORE, -2 * SCORE])
     model = xgboost.XGBRegressor(n_estimators=6, n_jobs=1, multi_strategy=strategy).fit(FULL, both)
     assert reading_of(model, FULL)[0].n_columns == 2

@@ -464,4 +464,4 @@ def test_the_list_of_explanations_is_a_parquet_file_too(client):
     text = pd.read_csv(io.StringIO(client.post("/v1/overview/table", json=body).text))
     assert len(frame) == 4
     assert frame.columns.tolist() == text.columns.tolist()
-    assert frame["prediction"].tolist() == text["prediction"].tolist()
+    assert frame["prediction"].tolist() == pytest.approx(text["prediction"].tolist(), rel=1e-12)

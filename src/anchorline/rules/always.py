@@ -38,8 +38,11 @@ def prover_of(trees: ModelTrees, case: Case) -> "Prover | None":
     own = joined.features(neighborhood.original)[0]
     if None in forms or joined.is_strange(own):
         return None
-    donors = case.draw("rule/trees", 0, min(_N_COMPARED, case.n_left // 8))
-    scores = predictor.questions.ask(neighborhood.realize(donors), donors.shape[1])
+    n_compared = min(_N_COMPARED, case.n_left // 8)
+    if not n_compared:
+        return None
+    donors = case.draw("rule/trees", 0, n_compared)
+    scores = predictor.questions.ask(neighborhood.realize(donors), n_compared)
     allowed = allowed_error(reading, predictor.target, neighborhood.realize(donors), scores)
     if allowed is None:
         return None

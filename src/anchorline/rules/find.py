@@ -201,8 +201,9 @@ class _Search:
         if self.target is not None and not self._is_certified and self._can_go_on():
             self._most(boxes, views)  # to say how often the decision stays at best
         facts, certificate = self.best or ((), everything)
-        if self.target is not None and certificate.share.value <= everything.share.value and not self._is_certified:
-            facts, certificate = (), everything  # what holds less often than without any facts is no rule
+        helps = self.target is None or self._is_certified or certificate.share.value > everything.share.value
+        if not helps:
+            facts, certificate = (), everything
         effort = self.n_tried, self.n_certified
         return Found(facts, certificate, self.all, False, self.source, *effort, boxes.draws)
 

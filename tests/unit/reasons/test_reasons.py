@@ -315,7 +315,7 @@ class TestRecord:
             ("n_queries", lambda n: n + 1),
             ("prediction", lambda value: value - 0.01),
             ("output.threshold", lambda value: 0.45),
-            ("settings.n", lambda n: 3),
+            ("settings.n", lambda n: 1),
             ("settings.adverse", lambda side: "above"),
             ("settings.reference", lambda kind: "all"),
             ("settings.seed", lambda seed: 1),
