@@ -26,15 +26,18 @@ def unknown_keyword(call: str, name: str, known: Iterable[str]) -> TypeError:
 
 
 def names_similar_keywords(
-    call: str, gone: Mapping[str, str] | None = None
+    call: str, gone: Mapping[str, str] | None = None, lacking: str = ""
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Decorate a function so that an unknown keyword raises `unknown_keyword`; ``call`` is what people type.
 
-    ``gone`` maps keywords of earlier releases to what replaces them, as a sentence.
+    ``gone`` maps keywords of earlier releases to what replaces them, as a sentence. ``lacking`` is said if an
+    argument without a default is not given.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        known = [name for name in inspect.signature(function).parameters if name != "self"]
+        parameters = inspect.signature(function).parameters
+        known = [name for name in parameters if name != "self"]
+        required = [name for name, each in parameters.items() if each.default is each.empty]
 
         @functools.wraps(function)
         def checked(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
@@ -43,6 +46,8 @@ def names_similar_keywords(
                     raise TypeError(f"{call}() no longer has the keyword {name!r}. {(gone or {})[name]}")
                 if name not in known:
                     raise unknown_keyword(call, name, known)
+            if lacking and any(name not in keywords for name in required[len(arguments) :]):
+                raise TypeError(lacking)
             return function(*arguments, **keywords)
 
         return checked

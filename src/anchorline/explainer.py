@@ -63,6 +63,10 @@ _GONE = {
     "same_within": "A number counts as the same within 2% of the spread on the table. Leave it out.",
     "training_mean": "The mean output of altered copies is `e.fit.mean_output`. Leave it out.",
 }
+_LACKING = (
+    "Explainer() needs a model and the table that it was trained on, or a space such as Text(). Type "
+    "Explainer(model, table)."
+)
 
 
 class Explainer:
@@ -105,7 +109,7 @@ class Explainer:
     (['income'], [0.4])
     """
 
-    @names_similar_keywords("Explainer", _GONE)
+    @names_similar_keywords("Explainer", _GONE, _LACKING)
     def __init__(
         self,
         model: Any,

@@ -41,6 +41,27 @@ def test_a_table_before_the_model_is_named(space, predict):
     assert "Type Explainer(model, table)." in str(caught.value)
 
 
+@pytest.mark.parametrize("missing", [(), (model,)])
+def test_an_explainer_without_a_table_says_what_to_type(missing):
+    with pytest.raises(TypeError, match=r"needs a model and the table .* Type Explainer\(model, table\)\.$"):
+        al.Explainer(*missing)
+    assert al.Explainer(space=FRAME, model=model).model is model
+    with pytest.raises(ParameterError, match=r"The table is None; .* Type Explainer\(model, table\)\.$"):
+        al.Explainer(model, None)
+
+
+@pytest.mark.parametrize("labels", [np.arange(40) % 2, list(range(40))])
+def test_labels_are_not_a_table(labels):
+    with pytest.raises(ParameterError, match=r"shape \(40,\), as labels are; .* all columns that the model takes"):
+        al.Explainer(model, labels)
+
+
+def test_the_name_of_a_file_is_not_its_text():
+    answer = al.verify("why.json", model, FRAME)
+    assert answer.outcome is Outcome.CANNOT_TELL
+    assert "Type verify(Path('why.json').read_text(), model, table)." in str(answer)
+
+
 def test_a_model_that_has_a_shape_is_a_model():
     predict = Fitted()
     predict.shape = (3, 1)

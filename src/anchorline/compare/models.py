@@ -3,13 +3,14 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from anchorline.compare.pairs import REFUTED, Answers, Pair, broken_rule, label_text, pair, share_of
-from anchorline.errors import ParameterError
+from anchorline.errors import AnchorlineError, ParameterError
 from anchorline.explainer import Explainer
 from anchorline.guarantees.limits import lower_limit, mean_width
 from anchorline.laws import Random
@@ -105,11 +106,24 @@ def compare_models(
     known = [labels for labels in (classes_of(model) for model in (old, new)) if labels is not None]
     if len(known) == 1 and choices.get("task") is None:  # an estimator and a function, of the same columns
         choices = {"classes": known[0]} | {name: value for name, value in choices.items() if value is not None}
-    first, second = (Explainer(model, table, **choices) for model in (old, new))
+    with _naming("old"):
+        first = Explainer(old, table, **choices)
+    with _naming("new"):
+        second = Explainer(new, table, **choices)
     ignored = {*first.columns.ignored} & {*second.columns.ignored}
     space = table.holding(ignored) if ignored else table  # in which only what both ignore never changes
     first, second = first.over(space), second.over(space)
     return _Comparing(first, second, read_rows(first.space, frame), settings, check).run()
+
+
+@contextmanager
+def _naming(which: str) -> Iterator[None]:
+    """Say of which model an error is."""
+    try:
+        yield
+    except AnchorlineError as error:
+        error.args = (f"The {which} model cannot be compared. {error}", *error.args[1:])
+        raise
 
 
 def read_rows(table: Space, frame: Any) -> TableRows:
@@ -150,7 +164,10 @@ class _Comparing:
     def run(self) -> Comparison:
         settings = self.settings
         self.order = shuffled(self.rows, MOST_DECIDED, settings.seed, "rows")
-        self.answers = [Answers.of(each, self.rows, self.order) for each in (self.old, self.new)]
+        self.answers: list[Answers] = []
+        for which, explainer in (("old", self.old), ("new", self.new)):
+            with _naming(which):
+                self.answers.append(Answers.of(explainer, self.rows, self.order))
         self._check_kinds()
         outputs = self.answers[0].outputs
         low, high = (0.0, 1.0) if outputs is None else np.quantile(outputs, (0.05, 0.95))

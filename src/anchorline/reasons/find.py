@@ -39,7 +39,7 @@ def require(
             "neighbors='realistic' and without valid=."
         )
     if threshold is None:
-        raise ParameterError(f"Reasons need {_lacks_threshold(classes)}")
+        raise ParameterError(f"Reasons need {_lacks_threshold(classes, settings.adverse)}")
     hidden = [name for name in space.fixed if name not in ignored]
     if hidden:
         raise ParameterError(
@@ -61,9 +61,20 @@ def require(
     return space
 
 
-def _lacks_threshold(classes: Sequence[Any] | None) -> str:
+def _lacks_threshold(classes: Sequence[Any] | None, adverse: str) -> str:
     output = f"output={plain_label(classes[-1])!r}, " if classes else ""
-    return f"a threshold, from which the decision follows. Type Explainer(model, table, {output}threshold=0.5)."
+    hint = _other_classes(classes, adverse) if classes else " The model must answer scores, not labels."
+    what = f"Type Explainer(model, table, {output}threshold=0.5).{hint}"
+    return f"a threshold, from which the decision follows. {what}"
+
+
+def _other_classes(classes: Sequence[Any] | None, adverse: str) -> str:
+    """Return what to type if a suggested output, the last class, is not the one that the threshold is for."""
+    if not classes or len(classes) < 2:
+        return ""
+    *others, last = (repr(plain_label(label)) for label in classes)
+    which = "favorable" if adverse == "below" else "adverse"
+    return f" If {last} is not the {which} class, name that instead: {' or '.join(others)}."
 
 
 def near(
@@ -75,7 +86,7 @@ def near(
     there are fewer), and all further rows with the same score as the last of them.
     """
     if threshold is None:
-        raise ParameterError(f"reference='near' needs {_lacks_threshold(predictor.target.classes)}")
+        raise ParameterError(f"reference='near' needs {_lacks_threshold(predictor.target.classes, adverse)}")
     outputs = answers.outputs(predictor.open(table.at(0).original))
     distances = (
         outputs - threshold if adverse == "below" else np.where(outputs < threshold, threshold - outputs, -1)
@@ -160,6 +171,7 @@ def _check_decision(predictor: Predictor, settings: ReasonSettings) -> None:
         raise ParameterError(
             "The model has several scores, and nothing says which one the threshold is for. Type Explainer(model, "
             f"table, output={(output.classes or (0,))[-1]!r}, threshold={output.threshold:g})."
+            f"{_other_classes(output.classes, settings.adverse)}"
         )
     assert output.threshold is not None
     if (score >= output.threshold) == (settings.adverse == "below"):

@@ -169,7 +169,10 @@ def _read(path: Path) -> Any:
     except ParameterError:
         raise
     except (OSError, ValueError) as error:
+        why = f"which cannot be read ({type(error).__name__}: {error})"
+        if isinstance(error, OSError):
+            why = "but there is no such file" if not path.exists() else "but that is not a file that can be read"
         raise ParameterError(
-            f"codes is {str(path)!r}, which cannot be read ({type(error).__name__}: {error}). Pass a CSV file "
-            "with the columns attribute, code, text and, if need be, when; or a JSON file."
+            f"codes is {str(path)!r}, {why}. Pass a CSV file with the columns attribute, code, text and, if need "
+            "be, when; or a JSON file."
         ) from error

@@ -30,9 +30,9 @@ SENTENCES = {
     "named_by_maker": "names are those of its maker: {stated!r:.200}",
     # It does not.
     "tampered": "{detail}",
-    "other_space": "it was made in another space: with another table, or with other options of it",
+    "other_space": "it was made with another table or space, or with other options of it",
     "other_near": (
-        "it was made in another space: with another table or other options of it, or with another model, because "
+        "it was made with another table or with other options of it, or with another model, because "
         "which rows are 'near' depends on its answers"
     ),
     "other_classes": "its classes are {stated}, but the model's are {found}",
@@ -124,7 +124,7 @@ class Verification:
     Examples
     --------
     >>> print(Verification(Outcome.DOES_NOT_HOLD, (Reason("other_space"),)))
-    The explanation does not hold: it was made in another space: with another table, or with other options of it.
+    The explanation does not hold: it was made with another table or space, or with other options of it.
     """
 
     outcome: Outcome

@@ -253,6 +253,11 @@ def _collected(frame: nw.LazyFrame[Any], X: Any) -> nw.DataFrame[Any]:
 
 def read_table(X: Any) -> tuple[Any, list[str] | None]:
     """Return a narwhals frame and its names, or a 2-D array and None; raise `ParameterError` for other objects."""
+    if X is None:
+        raise ParameterError(
+            "The table is None; it must be the frame or 2-D array that the model was trained on. Type "
+            "Explainer(model, table)."
+        )
     if type(X).__name__ == "Dataset" and hasattr(X, "to_dataframe"):
         raise ParameterError(
             "The table is an xarray.Dataset; it must be a pandas, Polars or Arrow frame, or a 2-D array. Type "
@@ -286,10 +291,14 @@ def read_table(X: Any) -> tuple[Any, list[str] | None]:
     # Lists of rows become object arrays, because NumPy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:
-        hint = " Reshape your data: type `X.reshape(1, -1)` for one row." if array.ndim == 1 else ""
+        if array.ndim == 1:
+            raise ParameterError(
+                f"The table is of type {type(X).__name__} and shape {array.shape}, as labels are; it must be a "
+                "frame or a 2-D array of all columns that the model takes. Type Explainer(model, table)."
+            )
         raise ParameterError(
             f"X is a {type(X).__name__} of shape {array.shape}; it must be a 2-D array, or a pandas, Polars or "
-            f"Arrow frame.{hint}"
+            "Arrow frame."
         )
     return array, None
 

@@ -78,6 +78,7 @@ _IN_OUTPUT_UNITS = re.compile(
 _SQUARED = re.compile(r"^proof|\.objective$")
 _BY_SEARCH = re.compile(r"(options|levels|n_queries|settings\.cost)\b")  # what costs and leaves of trees decide
 _SINGLE = 1e-5  # answers in single precision may differ by this, because the row was asked about among others
+_FILE_NAME = re.compile(r"[^{}\[\]\n]{1,255}\.json", re.IGNORECASE)  # the disk is not asked whether it exists
 # What settings that nobody could have chosen may lead to.
 _NOT_COMPUTED = (AnchorlineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _KINDS: dict[Any, type[Explanation | Rule | Changes | Reasons]] = {
@@ -157,6 +158,10 @@ def read_result(text: str) -> Explanation | Rule | Changes | Reasons:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if _FILE_NAME.fullmatch(text):
+            raise FormatError(
+                f"The text is the name of a file. Type verify(Path({text!r}).read_text(), model, table)"
+            ) from error
         raise FormatError(f"The text is not JSON: {error}") from error
     kind = body.get("kind") if isinstance(body, dict) else None
     if kind in ("comparison", "drift"):

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import anchorline as al
 from anchorline.compare.pairs import halves
-from anchorline.errors import ParameterError, TamperedError
+from anchorline.errors import ParameterError, PredictorError, TamperedError
 from anchorline.result.comparison import Move, Outcome
 from benchmarks import compare as planted
 
@@ -153,6 +153,15 @@ def test_errors_are_one_line_that_says_what_to_do(arguments, keywords, says):
     with pytest.raises(ParameterError, match=says) as error:
         al.compare(*arguments, **keywords)
     assert "\n" not in str(error.value)
+
+
+def test_an_error_names_the_model_that_failed():
+    def fails(rows):
+        raise ValueError("no disk")
+
+    for which, models in (("old", (fails, NEW)), ("new", (OLD, fails))):
+        with pytest.raises(PredictorError, match=f"^The {which} model cannot be compared. .*no disk"):
+            al.compare(*models, frame_of())
 
 
 def test_classes_must_be_the_same():

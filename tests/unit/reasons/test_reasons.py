@@ -95,7 +95,8 @@ class TestCodes:
             ({"income": ("R01", "")}, "not two texts"),
             ({"income": {"lower": ("R01", "x")}}, "for 'lower', but they must be"),
             (["income"], "which does not map attributes"),
-            ("nowhere.csv", "cannot be read"),
+            ("nowhere.csv", "^codes is 'nowhere.csv', but there is no such file. Pass a CSV file"),
+            ("/", "but that is not a file that can be read"),
             ([("a", "", "b", "c"), ("a", "", "d", "e")], "has two codes"),
         ],
     )
@@ -560,7 +561,10 @@ def test_words_of_errors(explainer, model, table, declined):
     renamed = HistGradientBoostingClassifier(max_iter=2).fit(
         FRAME[["age", "debt"]], np.where(DECISION == "approved", "yes", "no")
     )
-    with pytest.raises(ParameterError, match=r"output='yes', threshold=0\.5"):
+    with pytest.raises(
+        ParameterError,
+        match=r"output='yes', threshold=0\.5\)\. If 'yes' is not the favorable class, name .*: 'no'\.",
+    ):
         al.Explainer(renamed, FRAME[["age", "debt"]]).reasons(0)
 
 
@@ -609,6 +613,12 @@ def test_labels_have_no_reasons(model, table):
     explainer = al.Explainer(model.predict, table, task="label")
     with pytest.raises(ParameterError, match="the model answers labels"):
         explainer.reasons(0)
+    with pytest.raises(ParameterError, match=r"threshold=0\.5\)\. The model must answer scores, not labels\.$"):
+        al.Explainer(lambda rows: np.full(len(rows), "no"), table).reasons(0)
+    with pytest.raises(
+        ParameterError, match=r"If 'declined' is not the adverse class, name that instead: 'approved'"
+    ):
+        al.Explainer(model, table).reasons(0, adverse="above")
 
 
 def test_wrong_arguments_of_check_use(explainer, model, table):
