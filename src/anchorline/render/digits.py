@@ -11,7 +11,7 @@ _LARGE, _SMALL = 12, -6  # powers of ten from and below which numbers share an e
 _NEGLIGIBLE = 1e-7  # of a total: smaller parts have no digits of their own
 _LARGE_PART = 0.05  # of a probability, whose two decimals say enough
 _MORE = 2  # decimals that small parts may add to those of the largest
-_SIDES = 6  # decimals that show on which side of a threshold a total lies
+_SIDES = 4  # decimals at most that show on which side of a threshold a total lies
 _ROUNDING = 1e-9  # of a percent
 _NUMBER = re.compile(r"-?[\d,]+(\.\d+)?")
 _YEAR = re.compile(r"(^|[^a-z])(year|yr)s?([^a-z]|$)", re.IGNORECASE)
@@ -45,9 +45,9 @@ def printed_sum(
 
     The largest contribution has two or three digits; if it is a probability of at least 0.05, two decimals. Parts
     that would be printed as zero, and probabilities that would be printed as 0 or 1, add up to two decimals. A
-    total beside a threshold (``line``) has the decimals that show on which side it lies. Every number is rounded
-    to the nearest unit; the units that are then missing go to the numbers that rounding changed most, or to the
-    base, which is not rounded more than the total.
+    total beside a threshold (``line``) has the decimals that show on which side it lies, unless more than four
+    would be needed. Every number is rounded to the nearest unit; the units that are then missing go to the numbers
+    that rounding changed most, or to the base, which is not rounded more than the total.
 
     >>> printed_sum([0.182, 0.157, -0.031], 0.614, 0.922, is_probability=True).contributions
     ('+0.18', '+0.16', '-0.03')
@@ -61,8 +61,9 @@ shift=0)
     shifted = [float(Fraction(value) * Fraction(10) ** -shift) for value in (*contributions, total)]
     wanted = _decimals(shifted, is_probability and not shift)
     decimals = max(0, wanted)
-    while line is not None and total != line and decimals < _SIDES and _is_across(total, line, decimals, shift):
-        decimals += 1
+    if line is not None and total != line:
+        sided = (each for each in range(decimals, _SIDES + 1) if not _is_across(total, line, each, shift))
+        decimals = next(sided, decimals)
     step = 1 if decimals else 10 ** -min(0, wanted)
     goal, units = _units(total, decimals, shift), [_units(value, decimals, shift, step) for value in values]
     if step > 1:

@@ -325,7 +325,9 @@ def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedS
         text = f"Model's decision: {words.decision} (counted as 1)."
         return Statement("decision", text, figures)
     text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
-    text += _threshold(output, digits, is_always=isinstance(explanation, Reasons) and words.names_class)
+    side = _side(explanation, digits)
+    is_always = bool(side) or (isinstance(explanation, Reasons) and words.names_class)
+    text += _threshold(output, digits, side, is_always=is_always)
     if output.runner_up is not None:
         label, score = output.runner_up
         figures["runner_up"] = output.runner_up
@@ -335,7 +337,17 @@ def _decision(explanation: Explanation | Reasons, words: Words, digits: PrintedS
     return Statement("decision", f"{text}.", figures)
 
 
-def _threshold(output: Output, digits: PrintedSum, *, is_always: bool = False) -> str:
+def _side(explanation: Explanation | Reasons, digits: PrintedSum) -> str:
+    """Return in words on which side of its threshold a probability lies whose digits do not show it."""
+    prediction, line = explanation.prediction, explanation.output.threshold
+    if line is None or prediction == line or not explanation.output.is_probability:
+        return ""
+    is_above, total = prediction > line, float(digits.total)
+    is_shown = total > line if is_above else total < line
+    return "" if is_shown else f"just {'above' if is_above else 'below'} the "
+
+
+def _threshold(output: Output, digits: PrintedSum, side: str = "", *, is_always: bool = False) -> str:
     """Return the threshold of a probability, unless it is a half and there are two classes; or always."""
     is_usual = output.threshold == 0.5 and len(output.classes or ()) <= 2
     is_worth_it = is_always or (output.is_probability and not is_usual)
@@ -343,7 +355,7 @@ def _threshold(output: Output, digits: PrintedSum, *, is_always: bool = False) -
         return ""
     printed = digits.number(output.threshold)
     is_exact = "e" not in printed and float(printed.replace(",", "")) == output.threshold
-    return f" (threshold {printed if is_exact else exact_number(output.threshold)})"
+    return f" ({side}threshold {printed if is_exact else exact_number(output.threshold)})"
 
 
 def _verdict(explanation: Explanation, words: Words) -> Statement:

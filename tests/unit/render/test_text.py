@@ -258,6 +258,38 @@ PRINTED = {
         With this fact, at least 98% of copies get this decision; with or without it, 64%.
         """,
     ),
+    "so little above a threshold that four decimals hide it": (
+        made_explanation(
+            output=DEFAULT,
+            prediction=0.3000004841,
+            facts=(OWNER,),
+            contributions=[0.1],
+            fit=fit(0.7, 0.2),
+            rows=None,
+        ),
+        """
+        Model's decision: default, P(default) = 0.30 (just above the threshold 0.30). This fact explains it:
+           0.20  start: about the average altered copy
+          +0.10  owner = False
+        With this fact, at least 98% of copies get this decision; with or without it, 64%.
+        """,
+    ),
+    "so little below a half that four decimals hide it": (
+        made_explanation(
+            output=with_changes(DEFAULT, threshold=0.5),
+            prediction=0.49999,
+            facts=(OWNER,),
+            contributions=[0.1],
+            fit=fit(0.7, 0.4),
+            rows=None,
+        ),
+        """
+        Model's decision: paid, P(default) = 0.50 (just below the threshold 0.50). This fact explains it:
+           0.40  start: about the average altered copy
+          +0.10  owner = False
+        With this fact, at least 98% of copies get this decision; with or without it, 64%.
+        """,
+    ),
     "a number above a threshold": (
         price(1240.0, output=LIMIT, holds=share(1.0), all=share(0.75), fit=fit(0.9, 3500, 300, 830)),
         """
