@@ -23,7 +23,7 @@ from benchmarks.models import fitted_model
 
 Row = dict[str, Any]
 Ask = Callable[[Any], np.ndarray]
-RUNS, REAL_RUNS = 200, 20
+RUNS, REAL_RUNS = 200, 7  # on generated tables, and on each real one
 N_ROWS, N_EXPLAINED, N_REAL = 600, 80, 100
 TABLES = (29, 42192, 179)
 LOOKS, PER_LOOK, N_BASELINE = 1000, 2, 400
