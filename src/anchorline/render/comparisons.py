@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 from anchorline.facts import Fact
 from anchorline.render.characters import cell_width, pad
-from anchorline.render.digits import amount, between, percent
+from anchorline.render.digits import amount, amounts, between, percent
 from anchorline.render.drawings import document, escape, view
 from anchorline.render.statements import class_text, column_text, fact_text, shown
 from anchorline.result.comparison import ChangedRow, Comparison, Drift, Gate, Move, Outcome
@@ -211,7 +211,7 @@ def _gate(gate: Gate, output: Output) -> tuple[str, str, str, str]:
     if gate.what in names:
         return names[gate.what], f"at most {100 * gate.most:g}%", between(low, high, 1), ""
     allowed = f"at most {amount(gate.most)}"
-    return f"{shown(gate.what)} acts more", allowed, f"{amount(low)} to {amount(high)}", _unit(output)
+    return f"{shown(gate.what)} acts more", allowed, " to ".join(amounts((low, high))), _unit(output)
 
 
 def _gate_sentence(gate: Gate, output: Output) -> str:
@@ -222,9 +222,10 @@ def _gate_sentence(gate: Gate, output: Output) -> str:
 def _drift_blocks(drift: Drift) -> Iterator[Block]:
     change, unit = drift.change, _unit(drift.output)
     name = _output(Output(kind="number", name=drift.output.name, is_probability=drift.output.is_probability))
-    values = f"{amount(drift.before)} and {amount(drift.after)}{unit}"
-    limits = f"{_signed(change.low)} to {_signed(change.high)}; {drift.n_before:,} and {drift.n_after:,} rows"
-    differs = f"differs by {_signed(change.value)}" if drift.is_real else "is not shown to differ"
+    values = f"{' and '.join(amounts((drift.before, drift.after)))}{unit}"
+    value, low, high = _signed(change.value, change.low, change.high)
+    limits = f"{low} to {high}; {drift.n_before:,} and {drift.n_after:,} rows"
+    differs = f"differs by {value}" if drift.is_real else "is not shown to differ"
     said = f"The average of {name} {differs}: {values} ({limits})."
     drifted = drift.drifted
     yield Block("", (said,) if drifted else (said, "No attribute is shown to add more or less than before."))
@@ -232,9 +233,9 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
         rows = tuple(
             (
                 column_text(each.attribute),
-                f"{_signed(each.before)} → {_signed(each.after)}",
-                _signed(each.change.value),
-                f"{_signed(each.change.low)} to {_signed(each.change.high)}",
+                " → ".join(_signed(each.before, each.after)),
+                _signed(each.change.value, each.change.low, each.change.high)[0],
+                " to ".join(_signed(each.change.value, each.change.low, each.change.high)[1:]),
             )
             for each in drifted
         )
@@ -242,9 +243,10 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
         yield Block("Attributes that add more or less", (), head, rows)
 
 
-def _signed(value: float) -> str:
-    text = amount(value)
-    return text if text.startswith("-") or value == 0 else f"+{text}"
+def _signed(*values: float) -> tuple[str, ...]:
+    """Return signed amounts with one number of decimals."""
+    are_signed = ((text, text.strip("-0.,")) for text in amounts(values))  # nothing remains of zero
+    return tuple(text if text.startswith("-") or not digits else f"+{text}" for text, digits in are_signed)
 
 
 # How it is laid out

@@ -152,13 +152,19 @@ def amount(value: float, digits: int = 2) -> str:
 def amounts(values: Sequence[float], digits: int = 2) -> tuple[str, ...]:
     """Return measured amounts of one kind with one number of decimals: the largest has few digits.
 
+    Small ones that would be printed as zero add up to two decimals.
+
+    >>> amounts((1.2, 0.003)), amounts((1.2, 1e-5))
+    (('1.200', '0.003'), ('1.200', '0.000'))
     >>> amounts((-0.00375, -0.00692, -0.000576), 3), amounts((12345.0, 11876.0), 3), amounts((0.0, 2e-9))
     (('-0.00375', '-0.00692', '-0.00058'), ('12,300', '11,900'), ('0', '2e-09'))
     """
     power = max(_power(float(f"{value:.{digits - 1}e}")) for value in values if value) if any(values) else 0
     if not _SMALL <= power < _LARGE:
         return tuple(amount(value, digits) for value in values)
-    decimals = digits - 1 - power
+    decimals = least = digits - 1 - power
+    while decimals < least + _MORE and any(value and not round(value, decimals) for value in values):
+        decimals += 1
     return tuple(f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}" for value in values)  # -0.0 is 0
 
 

@@ -654,8 +654,8 @@ def _fit_details(explanation: Explanation, words: Words) -> Iterator[Statement]:
     if explanation.facts:
         limits = "exact" if fit.is_exact else f"limits {fit.low:.2f} to {fit.high:.2f}"
         text += (
-            f" The sum is typically {error} off, and explains R2 = {fit.r2:.2f} of the squared differences "
-            f"({limits}{', which are approximate' * fit.is_approximate}; {fit.n:,} copies)."
+            f" The sum typically misses them by {error}, and explains R2 = {fit.r2:.2f} of the squared "
+            f"differences ({limits}{', which are approximate' * fit.is_approximate}; {fit.n:,} copies)."
         )
     yield Statement("fit", text, asdict(fit))
 

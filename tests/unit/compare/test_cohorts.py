@@ -5,6 +5,7 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import ParameterError
+from anchorline.render import comparisons
 from benchmarks import compare as planted
 
 
@@ -63,3 +64,8 @@ def labels(rows):
 
 def three(rows):
     return np.column_stack([rows[:, 0] > 0, rows[:, 0] < -1, (rows[:, 0] <= 0) & (rows[:, 0] >= -1)]).astype(float)
+
+
+def test_numbers_of_one_line_have_one_number_of_decimals_and_zero_no_sign():
+    assert comparisons._signed(0.4, 0.013, -0.3) == ("+0.40", "+0.01", "-0.30")
+    assert comparisons._signed(1.2, -1e-6, 0.0) == ("+1.200", "0.000", "0.000")

@@ -455,8 +455,8 @@ Of copies made to have these facts by values of random rows with them, 98.5% get
 Of copies that happen to have these facts, 99.0% get this decision (limits 98.5 to 99.5%; 900 copies).
 Of all copies, 64.0% get this decision (limits 62 to 66%; 2,000 copies).
 The smaller of the first two shares counts.
-Copies typically differ from this probability by 0.20; their average is 0.610. The sum is typically 0.080 off, \
-and explains R2 = 0.63 of the squared differences (limits 0.60 to 0.66; 2,000 copies).
+Copies typically differ from this probability by 0.20; their average is 0.610. The sum typically misses them by \
+0.080, and explains R2 = 0.63 of the squared differences (limits 0.60 to 0.66; 2,000 copies).
 All limits hold together with 95% confidence.
 214 of 1,000 table rows have these facts; 212 of them get this decision.
 Proven for the copies of the search: among 412 facts that are related to the output, no sum of as many facts \
