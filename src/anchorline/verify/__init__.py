@@ -53,7 +53,7 @@ def verify(
     >>> verify(e, lambda z: 0.5 * z[:, 0], space).holds
     True
     >>> print(verify(e, lambda z: 0.6 * z[:, 0], space).reasons[0])
-    the model answers differently: for this row, prediction is 0.6, but 0.5 is stated
+    the model answers differently: for this row, prediction is 0.600, but 0.500 is stated
     """
     from anchorline.verify.check import verified  # noqa: PLC0415  heavy
 
