@@ -261,21 +261,20 @@ def test_a_file_that_may_not_grow(tables, undisturbed, tmp_path):
     ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
 )
 def test_signals_leave_the_parts_and_no_workers(tables, tmp_path, number, code, word):
-    out = tmp_path / "why.parquet"
-    process = subprocess.Popen(
-        command(tables, out, "--jobs", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
-    )
-    while process.poll() is None and rows_in(tmp_path / "why.parquet.parts") < 3:
-        time.sleep(0.01)
-    workers = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(number)
-    _, message = process.communicate(timeout=30)
+    out, parts = tmp_path / "why.parquet", tmp_path / "why.parquet.parts"
+    words = command(tables, out, "--jobs", "2", model="slow_score")
+    with subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and rows_in(parts) < 3:
+            time.sleep(0.01)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(number)
+        _, message = process.communicate(timeout=30)
     assert process.returncode == code
     hint = "Finished rows are kept. Continue with --resume."
     assert message == f"anchorline: {word}; nothing was left half-written. {hint}\n"
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert not alive
-    assert rows_in(tmp_path / "why.parquet.parts") >= 3
+    assert rows_in(parts) >= 3
 
 
 def test_threads_are_told_once_and_without_code(tables, tmp_path):

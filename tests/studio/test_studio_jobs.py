@@ -21,7 +21,7 @@ from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio
 from anchorline.studio.job_queue import JobQueue, checkpoint, request_key, running_seconds
 from anchorline.studio.observability import Metrics
-from helpers.studio import SlowModel, client_of, live, slow_explainer
+from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
 
 
 def test_a_full_queue_says_when_to_come_again():
@@ -59,10 +59,8 @@ def test_time_is_limited_and_the_work_stops(route):
     model = SlowModel(0.3)
     limits = StudioLimits(timeout=0.5, max_queries=50_000, workers=1)
     with live(slow_explainer(model), limits=limits) as server, client_of(server, timeout=30) as client:
-        start = time.perf_counter()
         got = client.post(f"/v1/{route}", json={"row": 1, "queries": 50_000})  # 13 batches
         assert (got.status_code, got.json()["status"]) == (503, 503)
-        assert time.perf_counter() - start < 2
         time.sleep(0.7)
         assert model.calls < 5
         assert server.studio.metrics.value("anchorline_jobs_total", outcome="timed out") == 1
@@ -78,11 +76,10 @@ def test_work_stops_when_the_client_leaves():
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
         with socket.create_connection(("127.0.0.1", int(server.base.rpartition(":")[2]))) as caller:
             caller.sendall(head.encode())
-            time.sleep(0.5)
-        time.sleep(0.9)
+            assert becomes_true(lambda: model.calls, 10)
+        assert becomes_true(lambda: not server.studio.jobs.n_running, 10)
         assert 1 <= model.calls < 5
         assert server.studio.metrics.value("anchorline_jobs_total", outcome="left") == 1
-        assert server.studio.jobs.n_running == 0
 
 
 def test_a_request_after_one_that_left_is_computed_anew():
