@@ -77,9 +77,9 @@ def test_work_stops_when_the_client_leaves():
         with socket.create_connection(("127.0.0.1", int(server.base.rpartition(":")[2]))) as caller:
             caller.sendall(head.encode())
             assert becomes_true(lambda: model.calls, 10)
+        assert becomes_true(lambda: server.studio.metrics.value("anchorline_jobs_total", outcome="left") == 1, 10)
         assert becomes_true(lambda: not server.studio.jobs.n_running, 10)
         assert 1 <= model.calls < 5
-        assert server.studio.metrics.value("anchorline_jobs_total", outcome="left") == 1
 
 
 def test_a_request_after_one_that_left_is_computed_anew():
