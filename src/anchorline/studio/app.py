@@ -289,52 +289,68 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
+def _add_posts(router: APIRouter, studio: Studio) -> Callable[..., None]:
+    """Return a function that adds a route whose answer is that of one method of the service."""
+
+    def add(
+        path: str,
+        method: Callable[[Any], bytes],
+        wanted: type[BaseModel],
+        gives: type[BaseModel] | None,
+        summary: str,
+        about: str = "",
+        *,
+        name: str | None = None,
+        route: str | None = None,
+        **options: Any,
+    ) -> None:
+        last = path.rpartition("/")[2]
+
+        async def ask(request: Request, body: Any) -> Response:
+            content = body.model_dump()
+            return await studio.answer(request, route or last, lambda: method(body), content, **options)
+
+        ask.__annotations__["body"] = wanted
+        names: dict[str, Any] = {"name": name or path[1:].replace("/", "_").replace("-", "_")}
+        names |= {"summary": summary, "description": about, "methods": ["POST"]}
+        kind = JSONResponse if "media_type" not in options else Response
+        router.add_api_route(path, ask, responses=_gives(gives) if gives else None, response_class=kind, **names)
+
+    return add
+
+
 def _explain_routes(studio: Studio) -> APIRouter:
-    router, service, answer = APIRouter(tags=["programs"], prefix="/v1"), studio.service, studio.answer
-
-    @router.post("/explain", summary="Explain one row", responses=_gives(answers.ExplanationAnswer))
-    async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
-        """Return the explanation's sealed JSON, identical to `Explanation.to_json`; `/verify` accepts it."""
-        return await answer(request, "explain", lambda: service.explain(body), body.model_dump())
-
-    @router.post("/verify", summary="Verify an explanation", responses=_gives(answers.VerificationAnswer))
-    async def verify(request: Request, body: schemas.VerifyRequest) -> Response:
-        """Recompute every number and measure again on fresh copies with a secret seed; never cached."""
-        content = body.model_dump()
-        return await answer(request, "verify", lambda: service.verify(body), content, is_cached=False)
-
-    @router.post("/what-if", summary="Change a row", responses=_gives(answers.WhatIfAnswer))
-    async def what_if(request: Request, body: schemas.WhatIfRequest) -> Response:
-        """Return the model's answer to the changed row, and the value that the original row's sum predicts."""
-        return await answer(request, "what-if", lambda: service.what_if(body), body.model_dump())
-
-    @router.post("/answer", summary="Ask the model about a row", responses=_gives(answers.ModelAnswer))
-    async def answer_row(request: Request, body: schemas.AnswerRequest) -> Response:
-        """Return the model's answer to a row alone, without an explanation."""
-        return await answer(request, "answer", lambda: service.answer(body), body.model_dump())
-
-    @router.post("/rule", summary="Find a rule that keeps the decision", responses=_gives(answers.RuleAnswer))
-    async def rule(request: Request, body: schemas.RuleRequest) -> Response:
-        """Return the sealed JSON of the fewest facts that keep the decision, identical to `Rule.to_json`."""
-        return await answer(request, "rule", lambda: service.rule(body), body.model_dump())
-
-    @router.post(
-        "/changes", summary="Find what would change the decision", responses=_gives(answers.ChangesAnswer)
+    router, service = APIRouter(tags=["programs"], prefix="/v1"), studio.service
+    post = _add_posts(router, studio)
+    about = "Return the explanation's sealed JSON, identical to `Explanation.to_json`; `/verify` accepts it."
+    post("/explain", service.explain, schemas.ExplainRequest, answers.ExplanationAnswer, "Explain one row", about)
+    about = "Recompute every number and measure again on fresh copies with a secret seed; never cached."
+    given: tuple[Any, ...] = (schemas.VerifyRequest, answers.VerificationAnswer, "Verify an explanation", about)
+    post("/verify", service.verify, *given, is_cached=False)
+    about = "Return the model's answer to the changed row, and the value that the original row's sum predicts."
+    post("/what-if", service.what_if, schemas.WhatIfRequest, answers.WhatIfAnswer, "Change a row", about)
+    about = "Return the model's answer to a row alone, without an explanation."
+    given = (schemas.AnswerRequest, answers.ModelAnswer, "Ask the model about a row", about)
+    post("/answer", service.answer, *given, name="answer_row")
+    summary = "Find a rule that keeps the decision"
+    about = "Return the sealed JSON of the fewest facts that keep the decision, identical to `Rule.to_json`."
+    post("/rule", service.rule, schemas.RuleRequest, answers.RuleAnswer, summary, about)
+    summary = "Find what would change the decision"
+    about = "Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."
+    post("/changes", service.changes, schemas.ChangesRequest, answers.ChangesAnswer, summary, about)
+    summary = "State the reasons of an adverse decision"
+    about = (
+        "Return the sealed JSON of the reasons with the server's codes, identical to `Reasons.to_json`.\n\n"
+        "A problem's type is `urn:anchorline:` and `favorable`, `prohibited`, `unmapped` or `no-reasons`."
     )
-    async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
-        """Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."""
-        return await answer(request, "changes", lambda: service.changes(body), body.model_dump())
-
-    @router.post(
-        "/reasons", summary="State the reasons of an adverse decision", responses=_gives(answers.ReasonsAnswer)
-    )
-    async def reasons(request: Request, body: schemas.ReasonsRequest) -> Response:
-        """Return the sealed JSON of the reasons with the server's codes, identical to `Reasons.to_json`.
-
-        A problem's type is `urn:anchorline:` and `favorable`, `prohibited`, `unmapped` or `no-reasons`.
-        """
-        return await answer(request, "reasons", lambda: service.reasons(body), body.model_dump())
-
+    post("/reasons", service.reasons, schemas.ReasonsRequest, answers.ReasonsAnswer, summary, about)
+    about = "Return the outputs of training rows whose column takes one value after another: mean and middle 80%."
+    wanted = schemas.WholeRequest
+    post("/whole/acting", service.acting, wanted, answers.ActingAnswer, "Show how a column acts", about)
+    about = "Return how many of each group get a decision, and how many decisions are wrong, with limits."
+    post("/whole/groups", service.groups, wanted, answers.GroupsAnswer, "Compare groups of cases", about)
+    about = "Return how often each threshold of the class's probability would decide wrongly, either way."
+    post("/whole/thresholds", service.thresholds, wanted, answers.ThresholdsAnswer, "Compare thresholds", about)
     return router
 
 
@@ -426,21 +442,6 @@ def _cases_routes(studio: Studio) -> APIRouter:
         function = lambda: service.covering(body, user)  # noqa: E731
         return await studio.follow(request, "covering", function, body.model_dump())
 
-    @router.post("/whole/acting", summary="Show how a column acts", responses=_gives(answers.ActingAnswer))
-    async def whole_acting(request: Request, body: schemas.WholeRequest) -> Response:
-        """Return the outputs of training rows whose column takes one value after another: mean and middle 80%."""
-        return await answer(request, "acting", lambda: service.acting(body), body.model_dump())
-
-    @router.post("/whole/groups", summary="Compare groups of cases", responses=_gives(answers.GroupsAnswer))
-    async def whole_groups(request: Request, body: schemas.WholeRequest) -> Response:
-        """Return how many of each group get a decision, and how many decisions are wrong, with limits."""
-        return await answer(request, "groups", lambda: service.groups(body), body.model_dump())
-
-    @router.post("/whole/thresholds", summary="Compare thresholds", responses=_gives(answers.ThresholdsAnswer))
-    async def whole_thresholds(request: Request, body: schemas.WholeRequest) -> Response:
-        """Return how often each threshold of the class's probability would decide wrongly, either way."""
-        return await answer(request, "thresholds", lambda: service.thresholds(body), body.model_dump())
-
     return router
 
 
@@ -451,27 +452,17 @@ def _page_routes(studio: Studio) -> APIRouter:
     async def about(request: Request) -> Response:
         return await answer(request, "about", lambda: service.about(studio.name, studio.fingerprint), {})
 
-    @router.post("/explain", summary="Explain one row for the page")
-    async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
-        return await answer(request, "view", lambda: service.explain_view(body), body.model_dump())
-
-    @router.post("/rule", summary="Find a rule that keeps the decision for the page")
-    async def rule(request: Request, body: schemas.RuleRequest) -> Response:
-        return await answer(request, "rule view", lambda: service.rule_view(body), body.model_dump())
-
-    @router.post("/changes", summary="Find what would change the decision for the page")
-    async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
-        return await answer(request, "changes view", lambda: service.changes_view(body), body.model_dump())
-
-    @router.post("/reasons", summary="State the reasons of an adverse decision for the page")
-    async def reasons(request: Request, body: schemas.ReasonsRequest) -> Response:
-        return await answer(request, "reasons view", lambda: service.reasons_view(body), body.model_dump())
-
-    @router.post("/report", summary="Explain one row as an HTML report", response_class=Response)
-    async def report(request: Request, body: schemas.ReportRequest) -> Response:
-        file: dict[str, Any] = {"media_type": "text/html", "attached": "explanation.html"}
-        return await answer(request, "report", lambda: service.report(body), body.model_dump(), **file)
-
+    post = _add_posts(router, studio)
+    summary = "Explain one row for the page"
+    post("/explain", service.explain_view, schemas.ExplainRequest, None, summary, route="view")
+    summary = "Find a rule that keeps the decision for the page"
+    post("/rule", service.rule_view, schemas.RuleRequest, None, summary, route="rule view")
+    summary = "Find what would change the decision for the page"
+    post("/changes", service.changes_view, schemas.ChangesRequest, None, summary, route="changes view")
+    summary = "State the reasons of an adverse decision for the page"
+    post("/reasons", service.reasons_view, schemas.ReasonsRequest, None, summary, route="reasons view")
+    file = {"media_type": "text/html", "attached": "explanation.html"}
+    post("/report", service.report, schemas.ReportRequest, None, "Explain one row as an HTML report", **file)
     return router
 
 
