@@ -65,3 +65,39 @@ def test_a_summary_can_be_stopped_and_continued(opened):
         page.locator("#overview .pick, #listing .pick").first.click()
         wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case ')")
         page.context.close()
+
+
+def test_a_search_by_verdict_offers_to_explain_and_by_rule_to_find_rules(opened):
+    """A server of its own, on which nothing is explained yet."""
+    with live(cohort_explainer(40), name="loans", truth=("decision", cohort_table(40)[1])) as fresh:
+        page = ready(opened("case=1", studio=fresh))
+        page.fill("#search", "verdict=not explained")
+        page.wait_for_selector("#listing :text('0 of 40 cases are explained.')")
+        page.fill("#search", "owner=yes verdict!=undecided")
+        n_owners = (cohort_table(40)[0]["owner"] == "yes").sum()
+        page.wait_for_selector(f"#listing :text('0 of {n_owners} cases are explained.')")
+        page.click("#find-out")
+        page.wait_for_selector("#listing :text('cases are explained; ')", timeout=6 * TIMEOUT)
+        assert page.locator("#find-out").count() == 0  # all cases of the search are explained
+        n = page.locator("#listing .pick").count()
+        assert n == int(page.locator("#place").inner_text().rpartition(" ")[2]) > 0
+        page.fill("#search", "verdict=good")
+        page.wait_for_selector("#listing :text('good is not a verdict. The verdicts are robust, explained')")
+        page.fill("#search", "rule=1")
+        page.click("#find-out:has-text('Find the rules')")
+        page.wait_for_selector("#find-stop")
+        page.wait_for_selector("#listing :text('Rule 1 of all cases is for ')", timeout=6 * TIMEOUT)
+        assert page.locator("#listing .pick").count() > 0
+        results = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
+        serious = [each for each in results.response["violations"] if each["impact"] in ("serious", "critical")]
+        assert not [each["id"] for each in serious]
+        page.fill("#search", "rule=77")
+        page.wait_for_selector("#listing :text('There is no rule 77.')")
+        page.fill("#search", "owner=yes ver")
+        offered = page.locator("#searches option").evaluate_all("all => all.map((each) => each.value)")
+        assert "owner=yes verdict=robust" in offered
+        page.fill("#search", "")
+        page.click("#view")
+        page.click("#rules-find")
+        page.wait_for_selector("#rules code:has-text('rule=1')", timeout=6 * TIMEOUT)
+        page.context.close()

@@ -26,7 +26,7 @@ from anchorline.studio import answers
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
-from anchorline.studio.schemas import ExplainRequest, ReportRequest, WhatIfRequest
+from anchorline.studio.schemas import ExplainRequest, ReportRequest, RowsRequest, WhatIfRequest
 from helpers.sealing import resealed
 from helpers.studio import becomes_true, client_of, live
 
@@ -271,7 +271,7 @@ def test_a_decision_is_the_models_own():
 
     values = np.random.default_rng(3).normal(size=(60, 2))
     service = service_of(Careful(), values)
-    page = json.loads(service.rows("", "position", 0, 60))
+    page = json.loads(service.rows(RowsRequest(limit=60)))
     assert [row["answer"] for row in page["rows"]] == Careful().predict(values).tolist()
     row = int(np.argmax(values[:, 0] * (values[:, 1] < 0)))
     assert json.loads(service.explain_view(ExplainRequest(row=row)))["decision"].startswith("Model's decision: no")
@@ -292,12 +292,12 @@ def test_values_are_the_tables_own_and_come_back(frame, library):
     if library == "Arrow":  # Table does not read Arrow tables with integers beyond 2^53
         frame = frame.assign(big=frame["big"] // 2**10)
     service, big = service_of(scores, LIBRARIES[library](frame), classes=["A", "B", "C"]), frame["big"].tolist()
-    page = json.loads(service.rows("", "position", 0, 60))
+    page = json.loads(service.rows(RowsRequest(limit=60)))
     assert [row["values"][2] for row in page["rows"]] == [str(n) if n >= 2**53 else n for n in big]
     expected = frame["far"].astype(object).where(frame["far"].notna(), None)
     far = expected.replace({np.inf: "Infinity", -np.inf: "-Infinity"}).tolist()
     assert [row["values"][3] for row in page["rows"]] == far
-    assert json.loads(service.rows(f"big={big[7]}", "position", 0, 9))["rows"] == [page["rows"][7]]
+    assert json.loads(service.rows(RowsRequest(search=f"big={big[7]}", limit=9)))["rows"] == [page["rows"][7]]
     for position in {0, *map(far.index, ("Infinity", "-Infinity", None))}:
         row = dict(zip(page["columns"], page["rows"][position]["values"], strict=True))
         expected = service.explain(ExplainRequest(row=position, **QUICK))

@@ -21,6 +21,7 @@ from anchorline.studio.access import StudioLimits
 from anchorline.studio.app import Studio
 from anchorline.studio.job_queue import JobQueue, checkpoint, request_key, running_seconds
 from anchorline.studio.observability import Metrics
+from anchorline.studio.schemas import RowsRequest
 from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
 
 
@@ -198,7 +199,7 @@ def test_every_metric_is_valid_and_has_a_help_text():
 
 def test_two_studios_in_one_process_count_separately():
     first, second = (Studio(slow_explainer(SlowModel(0)), token=None) for _ in range(2))
-    first.service.rows("", "position", 0, 5)
+    first.service.rows(RowsRequest(limit=5))
     assert first.metrics.value("anchorline_model_rows_total") == 5  # the rows of the page, and no others
     assert second.metrics.value("anchorline_model_rows_total") == 0
     first.jobs.cache["key"] = b"1234"

@@ -119,6 +119,17 @@ class RowAnswer(_Answer):
     truth: str | None = None
 
 
+class ExplainedPart(_Answer):
+    """How many of the cases are explained, for searches about explanations.
+
+    ``asks`` says what would tell more: "facts", the summary of the cases that match ``search``, or "rules".
+    """
+
+    text: str
+    asks: Literal["facts", "rules"] | None
+    search: str
+
+
 class RowsAnswer(_Answer):
     """One page of the cases that match a search."""
 
@@ -129,6 +140,7 @@ class RowsAnswer(_Answer):
     columns: list[str]
     rows: list[RowAnswer]
     notes: list[str]
+    explained: ExplainedPart | None
 
 
 class LimitedShare(_Answer):

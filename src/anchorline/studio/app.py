@@ -43,6 +43,8 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
 }
 _OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
+_FACTS = Query(ge=1, le=schemas.MAX_FACTS, description="Settings of the explanations that a search asks about.")
+_SIGMA = Query(ge=0, le=schemas.MAX_SIGMA)
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
 _BETWEEN_STEPS = 0.2  # seconds between two steps of a summary
 _MOST_LATE = 3  # steps in a row that may take too long
@@ -138,7 +140,9 @@ class Studio:
 
         outcome = "failed"
         try:
-            key = request_key(route, content) if is_cached else None
+            # What searches find depends on what is known when they are sent.
+            known = {"n_known": self.service.n_known} if "search" in content else {}
+            key = request_key(route, {**content, **known}) if is_cached else None
             answer = await self.jobs.run(key, self._named(function), wait_for_disconnect, timeout)
             outcome = "answered"
         except AnchorlineError as error:
@@ -365,14 +369,17 @@ def _cases_routes(studio: Studio) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
         limit: Annotated[int, Query(ge=1, le=schemas.MAX_ROWS)] = 50,
         output: Annotated[str | None, _OUTPUT] = None,
+        k: Annotated[int | None, _FACTS] = None,
+        sigma: Annotated[float, _SIGMA] = 1.0,
     ) -> Response:
         """Return the training rows that match every word, with the model's answers; `#17` finds row 17.
 
         If `progress` is below 1, the model has not answered all rows yet; send the request again.
         """
-        content = {"search": search, "sort": sort, "offset": offset, "limit": limit, "output": output}
-        content["n_known"] = service.catalog.answer_table.n_known  # so that unfinished answers are not reused
-        return await answer(request, "rows", lambda: service.rows(search, sort, offset, limit, output), content)
+        body = schemas.RowsRequest(
+            search=search, sort=sort, offset=offset, limit=limit, output=output, k=k, sigma=sigma
+        )
+        return await answer(request, "rows", lambda: service.rows(body), body.model_dump())
 
     @router.post("/overview", summary="Summarize many cases", responses=_gives(answers.OverviewAnswer))
     async def overview(request: Request, body: schemas.OverviewRequest) -> Response:

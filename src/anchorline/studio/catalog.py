@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, islice
+from itertools import chain, compress, islice
 from typing import Any
 
 import narwhals as nw
@@ -27,8 +27,9 @@ from anchorline.studio.contents import Contents
 from anchorline.studio.display import Display
 from anchorline.studio.guard import strict_json
 from anchorline.studio.job_queue import checkpoint
+from anchorline.studio.known import RULE, Known, Topics
 from anchorline.studio.problems import Problem
-from anchorline.studio.search import Search, compare_numbers, number_range, rows_with, words_of
+from anchorline.studio.search import Search, compare_numbers, number_range, rows_with
 
 _MAX_LEVELS = 50  # categories per column that the page offers for choice
 _LONGEST = 1000  # characters of a text in the list of cases
@@ -101,6 +102,10 @@ class TableCases:
     def inputs(self, stored: np.ndarray) -> Iterator[tuple[Any, int]]:
         """Yield all rows at once."""
         yield self._natives.rows(stored), len(stored)
+
+    def have(self, fact: Fact) -> np.ndarray:
+        """Return of which cases a fact is true."""
+        return np.asarray(self._space.is_true(fact, self.columns)[self.stored_at])
 
     def describe(self) -> list[dict[str, Any]]:
         """Return a description per column: its name, its kind, and the training values to choose from."""
@@ -392,7 +397,8 @@ class Catalog:
         self.names, self.n_rows, self._stored_at = self.cases.names, self.cases.n_rows, self.cases.stored_at
         exact = lambda j, row: self.cases.cells(j, [row])[0]  # noqa: E731
         shown = [self._display.column(name) for name in self.names]
-        self._search = Search(shown, list(self.cases.columns), exact, self.names)
+        is_table = isinstance(self.cases, TableCases)
+        self._search = Search(shown, list(self.cases.columns), exact, self.names, with_known=is_table)
         self.answer_table = AnswerTable(explainer, self.cases, self._display)
         # Which decisions are right (1), wrong (0) or unknown (-1); None if no true decisions are known.
         self.rightness: Callable[[AnswerTable], np.ndarray] | None = None
@@ -403,15 +409,30 @@ class Catalog:
         columns = [map(browser_value, self.cases.cells(j, stored)) for j in range(len(self.names))]
         return [list(row) for row in zip(*columns, strict=True)]
 
-    def find(self, search: str, sort: str, output: str | None = None) -> tuple[np.ndarray, float]:
+    def topics(self, codes: Sequence[tuple[str, str, str, str]]) -> Topics:
+        """Return what ``reason=`` may name: columns, attributes, and the codes of attributes."""
+        assert isinstance(self._explainer.space, Table)
+        shown = [self._display.column(name) for name in self.names]
+        found = {name: list[str]() for name in (*shown, *self.names)}
+        for attribute in self._explainer.space.attributes:
+            for name in (attribute.name, *attribute.names):
+                found[name] = found[self._display.column(name)] = [attribute.name]
+        for name, _, code, _ in codes:
+            found[code] = [*found.get(code, ()), *found.get(name, ())]
+        return Topics(found, [*shown, *sorted({code for _, _, code, _ in codes})])
+
+    def find(
+        self, search: str, sort: str, output: str | None = None, known: Known | None = None
+    ) -> tuple[np.ndarray, float]:
         """Return the positions of the rows that match every word of ``search``, and how far the answers are known.
 
         ``#17`` finds row 17. ``sort`` is "position", or "low" or "high" to sort by the explained number, or by the
         score of the class ``output``. If the answers matter, the model is asked about further rows for a second:
-        rows without an answer match nothing and come last, until the returned share is 1.
+        rows without an answer match nothing and come last, until the returned share is 1. Comparisons about
+        explanations match what is ``known``.
         """
-        words = words_of(search)
-        if len(words) == 1 and words[0].startswith("#") and words[0][1:].isdecimal():
+        words, lookups = self._search.split(search)
+        if len(words) == 1 and not lookups and words[0].startswith("#") and words[0][1:].isdecimal():
             position = int(words[0][1:])
             return np.array([position] if position < self.n_rows else [], dtype=np.intp), 1.0
         needs_answers = sort != "position" or self._search.may_match_answers(words)
@@ -421,6 +442,8 @@ class Catalog:
         for word in words:
             checkpoint()
             found &= self._search.mask(word, self._answer_mask)[self._stored_at]
+        for comparison in lookups:
+            found &= False if known is None else known.mask(*comparison)
         matches = np.flatnonzero(found)
         if sort != "position":
             values = self._sorted_values(output)[matches]
@@ -428,16 +451,50 @@ class Catalog:
             matches = matches[order]
         return matches, self.answer_table.n_known / max(1, self.n_rows) if needs_answers else 1.0
 
-    def notes(self, search: str) -> list[str]:
+    def asks_known(self, search: str) -> bool:
+        """Return whether a search has comparisons about explanations."""
+        return bool(self._search.split(search)[1])
+
+    def progress_of(self, search: str, n_matches: int, known: Known, most: int) -> dict[str, Any] | None:
+        """Return what is known for the comparisons about explanations in a search, and what would say more.
+
+        ``asks`` is "rules", or "facts" if more cases of ``search`` can be explained, at most ``most``; else None.
+        """
+        words, lookups = self._search.split(search)
+        rest = " ".join(words)
+        if not lookups:
+            return None
+        texts, asks = [], None
+        if any(name != RULE for name, _, _ in lookups):
+            found, progress = self.find(rest, "position")
+            n, n_tried = (int(each[found].sum()) for each in (known.is_explained, known.is_tried))
+            of = f"{n:,} of {len(found):,} cases {'is' if n == 1 else 'are'} explained"
+            texts.append(f"{of}; {n_matches:,} of them match{'es' if n_matches == 1 else ''}." if n else f"{of}.")
+            asks = "facts" if progress == 1 and n_tried < min(most, len(found)) else None
+        for name, _, text in lookups:
+            if name == RULE and known.rules is None:
+                texts.append("The rules of all cases are not known yet.")
+                asks, rest = "rules", ""
+            elif name == RULE and (rule := known.rule_text(text)):
+                texts.append(rule)
+        return {"text": " ".join(texts), "asks": asks, "search": rest}
+
+    def notes(self, search: str, known: Known | None = None) -> list[str]:
         """Return what is wrong with a search that nothing matches."""
-        words, names = words_of(search), self.answer_table.names
+        (words, lookups), names = self._search.split(search), self.answer_table.names
         asks = [word for word in words if word.lower() in _RIGHT_WORDS]
         if asks and not names:
             return ["The model answers numbers, which are not right or wrong."]
         if asks and self.rightness is None:
             return ["The true decisions are not known. Start the server with --target COLUMN."]
         found = self._search.notes(words, [*names, *(_RIGHT if self.rightness else ())] if names else [])
-        return [printable(note) for note in islice(found, _MOST_NOTES)]
+        others = (note for each in lookups if known is not None for note in known.notes(*each))
+        return [printable(note) for note in islice(chain(others, found), _MOST_NOTES)]
+
+    def suggestions(self) -> list[str]:
+        """Return beginnings of searches that the page suggests."""
+        wrong = ["wrong decisions"] if self.rightness else []
+        return [*wrong, *map(printable, self._search.suggestions(self.answer_table.names))]
 
     def _sorted_values(self, output: str | None) -> np.ndarray:
         """Return the numbers to sort by."""

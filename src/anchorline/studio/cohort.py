@@ -17,6 +17,7 @@ from anchorline.model.outputs import plain_label
 from anchorline.render.characters import printable
 from anchorline.studio.catalog import AnswerTable, Catalog
 from anchorline.studio.job_queue import JobCanceledError, checkpoint, running_seconds
+from anchorline.studio.known import Known
 from anchorline.studio.problems import Problem, logger
 
 _STEP_SECONDS = 1.0
@@ -33,7 +34,7 @@ class Cohort:
     """The explanations of a sample of the cases that match a search, and the answers to a larger sample.
 
     ``explain`` explains a position of the table. A case whose request ends after more than ``case_seconds`` spent
-    on this case alone is left out.
+    on this case alone is left out. A search about explanations finds what is ``known`` when it begins.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class Cohort:
         n_rows: int,
         explain: Callable[[int], Any],
         case_seconds: float,
+        known: Known | None = None,
     ) -> None:
+        self._known, self.state = known, None if known is None else known.state
         self._catalog, self._search, self._explain, self._case_seconds = catalog, search, explain, case_seconds
         self._n_rows = min(n_rows, max(20, _MAX_VALUES // max(1, len(catalog.names))))
         self._lock = threading.Lock()
@@ -101,7 +104,7 @@ class Cohort:
     def _find(self) -> None:
         if self.found is not None:
             return
-        found, self._search_progress = self._catalog.find(self._search, "position")
+        found, self._search_progress = self._catalog.find(self._search, "position", known=self._known)
         if self._search_progress < 1:
             return
         rng = np.random.default_rng(0)  # the same cases for everybody
@@ -140,13 +143,19 @@ class CohortCache:
         self._lock = threading.Lock()
         self._cohorts: dict[str, tuple[Cohort, str | None]] = {}  # with their users; least recently used first
 
-    def get_or_build(self, key: str, user: str | None, build: Callable[[], Cohort]) -> Cohort:
+    def get_or_build(
+        self, key: str, user: str | None, build: Callable[[], Cohort], known: Known | None = None
+    ) -> Cohort:
         """Return the cohort stored under ``key``, or store a new one that ``user`` has begun.
+
+        One that is done begins again if its search asks for what is ``known``, and more is known now.
 
         Raises `Problem` 429 if the user has too many under way, or if there is no room.
         """
         with self._lock:
             cohort, user = self._cohorts.pop(key, (None, user))
+            if cohort is not None and known is not None and cohort.is_done and cohort.state != known.state:
+                cohort = None
             if cohort is None:
                 self._make_room(user)
                 cohort = build()

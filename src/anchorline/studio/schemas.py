@@ -29,6 +29,7 @@ MAX_ROWS = 200  # per page of the table
 MAX_COLUMNS = 4096
 MAX_CHARACTERS = 100_000  # per value; a text of 40 pages
 MAX_COHORT = 300  # cases of a summary that are explained; of larger cohorts a random sample
+DEFAULT_COHORT = 100
 MAX_SEARCH = 200  # characters per search text
 
 _EXAMPLE_ROW: dict[str, JsonValue] = {
@@ -210,19 +211,34 @@ class ReportRequest(ExplainRequest):
     )
 
 
-class OverviewRequest(_Request):
-    """Which cases to summarize, and the parameters of their explanations."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"search": "purpose=car", "n_rows": 50}]})
+class _CasesRequest(_Request):
+    """Which cases, and the parameters of the explanations that the search may ask about."""
 
     search: Annotated[StrictStr, Field(max_length=MAX_SEARCH)] = Field(
         default="", description="The cases that match, as in /v1/rows; all of them if empty."
     )
-    n_rows: Annotated[StrictInt, Field(ge=1, le=MAX_COHORT)] = Field(
-        default=100, description="Maximum number of cases to explain; of more cases, a random sample is explained."
-    )
     k: K | None = None
     sigma: Sigma = 1.0
+    output: Output = None
+
+
+class RowsRequest(_CasesRequest):
+    """A part of the cases that match, in an order."""
+
+    sort: Literal["position", "low", "high"] = "position"
+    offset: Annotated[StrictInt, Field(ge=0, le=2**53)] = 0
+    limit: Annotated[StrictInt, Field(ge=1, le=MAX_ROWS)] = 50
+
+
+class OverviewRequest(_CasesRequest):
+    """Which cases to summarize, and the parameters of their explanations."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"search": "purpose=car", "n_rows": 50}]})
+
+    n_rows: Annotated[StrictInt, Field(ge=1, le=MAX_COHORT)] = Field(
+        default=DEFAULT_COHORT,
+        description="Maximum number of cases to explain; of more cases, a random sample is explained.",
+    )
     output: Text | None = Field(
         default=None,
         description="Label of the class to explain; if null, the second one of two classes, or the decided one.",
@@ -235,7 +251,7 @@ class TableRequest(OverviewRequest):
     format: Literal["csv", "parquet"] = Field(default="csv", description="The kind of the file.")
 
 
-class WholeRequest(_Request):
+class WholeRequest(_CasesRequest):
     """Which cases a question about the whole model is about."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"attribute": "age", "search": "purpose=car"}]})
@@ -243,10 +259,6 @@ class WholeRequest(_Request):
     attribute: Text | None = Field(
         default=None, description="The column that acts, or by whose values cases are grouped."
     )
-    search: Annotated[StrictStr, Field(max_length=MAX_SEARCH)] = Field(
-        default="", description="The cases that match, as in /v1/rows; all of them if empty."
-    )
-    output: Output = None
 
 
 class CompareRequest(_Request):

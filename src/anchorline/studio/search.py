@@ -2,7 +2,7 @@
 
 A word is a comparison with a column (``income>40000``, ``purpose=car``, ``answer=declined``), or a text that some
 value, column name or answer must contain. Quotes keep spaces: ``purpose="new car"``. ``wrong decisions`` is
-``answer=wrong``.
+``answer=wrong``. A comparison about explanations (``verdict=robust``) is looked up in what is known of them.
 """
 
 import re
@@ -15,6 +15,7 @@ import numpy as np
 
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.studio.job_queue import checkpoint
+from anchorline.studio.known import KNOWN, WORDS
 
 ANSWER = "answer"  # the name of the model's answer in comparisons
 _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
@@ -24,9 +25,10 @@ _RIGHTNESS = re.compile(r'("[^"]*")|\b(wrong|right) decisions?\b', re.IGNORECASE
 _HEADLESS = re.compile(r"(?:>=|<=|!=|=|>|<)(?!.*[<>=])(.+)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[ t](\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?", re.IGNORECASE)
-_OF_EXPLANATIONS = frozenset({"verdict", "reason", "fact", "rule"})
+_VERDICT = re.compile(rf'("[^"]*")|\b(verdict\s*!?=\s*)({"|".join(WORDS.values())})\b', re.IGNORECASE)
 _PRINTED_DIGITS = 6  # significant digits of a number as the page shows it
 _EXACT = 2.0**53
+_MOST_SUGGESTED = 100  # answers, and columns
 
 _ORDERS = {">": gt, ">=": ge, "<": lt, "<=": le, "=": eq}  # of texts; numbers among them are not compared as such
 Compare = Callable[[np.ndarray, float, float], np.ndarray]
@@ -43,7 +45,8 @@ _OPERATORS: dict[str, Compare] = {
 class Search:
     """Searches in columns, whose rows are in the schema's order; ``exact(j, row)`` is a value with all digits.
 
-    ``names`` are those that readers see. Columns are also found by their ``own_names``.
+    ``names`` are those that readers see. Columns are also found by their ``own_names``. ``with_known``
+    says whether words may be about explanations.
     """
 
     def __init__(
@@ -52,10 +55,35 @@ class Search:
         columns: list[Column],
         exact: Callable[[int, int], Any],
         own_names: Sequence[str] = (),
+        *,
+        with_known: bool = False,
     ) -> None:
         self._names, self._columns, self._exact = names, columns, exact
         self._by_name = {name.lower(): j for each in (own_names, names) for j, name in enumerate(each)}
         self._levels: dict[int, tuple[list[str], np.ndarray]] = {}
+        self._known_names = {*KNOWN} - {*self._by_name} if with_known else set[str]()
+        spaced = sorted((name for name in self._by_name if " " in name and '"' not in name), key=len, reverse=True)
+        choices = "|".join(map(re.escape, spaced))
+        self._spaced_names = (
+            re.compile(rf'("[^"]*")|(?<![^\s])({choices})(?=\s*[<>=!])', re.IGNORECASE) if spaced else None
+        )
+
+    def split(self, search: str) -> tuple[list[str], list[tuple[str, str, str]]]:
+        """Return the words about cases and their answers, and the comparisons about explanations.
+
+        A column name with spaces needs no quotes before a comparison.
+        """
+        if self._spaced_names is not None:
+            search = self._spaced_names.sub(lambda match: match[1] or f'"{match[2]}"', search)
+        words, lookups = [], []
+        for word in words_of(search):
+            match = _COMPARISON.fullmatch(word)
+            name = match[1].strip('"').lower() if match else ""
+            if match and name in self._known_names:
+                lookups.append((name, match[2], match[3].strip('"').lower()))
+            else:
+                words.append(word)
+        return words, lookups
 
     def mask(self, word: str, answer_mask: Callable[[str, str], np.ndarray]) -> np.ndarray:
         """Return which rows match one word; ``answer_mask(operator, text)`` returns it for answers."""
@@ -74,22 +102,36 @@ class Search:
             found = found | self._contains(j, text)
         return found
 
+    def typed(self, j: int) -> str:
+        """Return the name of a column as it is typed before a comparison."""
+        name = self._names[j]
+        return f'"{name}"' if re.search(r"[\s<>=!]", name) else name
+
+    def suggestions(self, answers: Sequence[str]) -> list[str]:
+        """Return what a word may begin with: answers, verdicts, reasons and rules, and columns."""
+        known = [f'verdict="{word}"' if " " in word else f"verdict={word}" for word in WORDS.values()]
+        known = [*known, "reason=", "rule=1"] if self._known_names else []
+        quoted = [f'"{text}"' if " " in text else text for text in answers[:_MOST_SUGGESTED]]
+        columns = [self.typed(j) for j in range(min(len(self._names), _MOST_SUGGESTED))]
+        signs = ["=" if column.kind in (CATEGORY, BOOLEAN) else ">" for column in self._columns]
+        return [*(f"{ANSWER}={text}" for text in quoted), *known, *map("".join, zip(columns, signs, strict=False))]
+
     def notes(self, words: list[str], answers: Sequence[str]) -> Iterator[str]:
         """Yield what is wrong with comparisons that nothing can match; ``answers`` are those of the model."""
         for word in words:
             checkpoint()
             match, headless = _COMPARISON.fullmatch(word), _HEADLESS.fullmatch(word)
             if headless:
-                yield f"{word} lacks a column. Type, for example, {self._names[0]}{word}."
+                yield f"{word} lacks a column. Type, for example, {self.typed(0)}{word}."
             if not match:
                 continue
             name, text = match[1].strip('"'), match[3].strip('"').lower()
             column = self._columns[self._by_name[name.lower()]] if name.lower() in self._by_name else None
-            if column is None and name.lower() in _OF_EXPLANATIONS:
-                yield f"A {name} is known of explained cases only. All cases lists them by verdict and rule."
-            elif column is None and name.lower() != ANSWER:
-                near = get_close_matches(name.lower(), [*self._by_name, ANSWER], 1)
-                hint = self._names[self._by_name[near[0]]] if near and near[0] in self._by_name else ANSWER
+            if column is None and name.lower() != ANSWER:
+                near = get_close_matches(name.lower(), [*self._by_name, ANSWER, *self._known_names], 1)
+                hint = (
+                    self._names[self._by_name[near[0]]] if near and near[0] in self._by_name else near and near[0]
+                )
                 yield f"{name} is not a column.{f' Did you mean {hint}?' if near else ''}"
             elif not match[3]:
                 yield f"{word} lacks a value."
@@ -161,6 +203,7 @@ class Search:
 def words_of(search: str) -> list[str]:
     """Return the words of a search; quotes keep spaces together, and so do comparisons: ``income > 40000``."""
     search = _RIGHTNESS.sub(lambda match: match[1] or f"{ANSWER}={match[2]}", search)
+    search = _VERDICT.sub(lambda match: match[1] or f'{match[2]}"{match[3]}"', search)
     return _WORD.findall(_SPACED.sub(lambda match: match[1] or match[2], search))
 
 

@@ -20,6 +20,7 @@ from anchorline.changes.result import Changes
 from anchorline.compare.models import CompareSettings, compare_models
 from anchorline.errors import FormatError
 from anchorline.explainer import Explainer
+from anchorline.facts import Fact
 from anchorline.model.predictor import Predictor, output_name
 from anchorline.render.characters import printable
 from anchorline.render.comparisons import blocks
@@ -32,7 +33,7 @@ from anchorline.rules.cover import cover
 from anchorline.settings import MOST_QUERIES, ReasonSettings, RuleSettings, Settings
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
-from anchorline.studio.catalog import Catalog
+from anchorline.studio.catalog import Catalog, TableCases
 from anchorline.studio.cohort import (
     ANSWERS_PER_CHUNK,
     Cohort,
@@ -44,9 +45,11 @@ from anchorline.studio.cohort import (
 )
 from anchorline.studio.display import Display, Previous
 from anchorline.studio.job_queue import checkpoint, raise_if_canceled
+from anchorline.studio.known import Known, rules_of
 from anchorline.studio.observability import Metrics
 from anchorline.studio.problems import Problem, logger
 from anchorline.studio.schemas import (
+    DEFAULT_COHORT,
     MAX_ALTERNATIVES,
     MAX_CHANGES,
     MAX_FACTS,
@@ -57,6 +60,7 @@ from anchorline.studio.schemas import (
     OverviewRequest,
     ReasonsRequest,
     ReportRequest,
+    RowsRequest,
     RuleRequest,
     TableRequest,
     VerifyRequest,
@@ -86,6 +90,7 @@ _MOST = {
     "n_measure": 1000,
 }
 _MAX_EXPLANATIONS = 64  # and rules, in memory; a few kilobytes each
+_MAX_KNOWN = 8  # choices of settings for which searches know verdicts; a byte per case, and some per fact
 
 
 class LockedPredict:
@@ -167,6 +172,12 @@ class ExplanationService:
         self._referring = None if reasons is None else self._explainer.referring_to(None, reasons)
         self._lock, self._cohorts = threading.Lock(), CohortCache()
         self._explained: LRUCache[str, Any] = LRUCache(_MAX_EXPLANATIONS)
+        self._topics = None
+        if isinstance(explainer.space, Table):
+            self._topics = self.catalog.topics(() if reasons is None else reasons.codes)
+        self._known: LRUCache[str, Known] = LRUCache(_MAX_KNOWN)
+        self._rules: LRUCache[str, Any] = LRUCache(_MAX_KNOWN)
+        self._n_noted = 0
 
     def about(self, name: str, fingerprint: str | None) -> bytes:
         """Return the description of the model and the cases that the page needs at its start."""
@@ -188,6 +199,7 @@ class ExplanationService:
             "is_table": is_table,
             "previous": None if self._previous is None else printable(self._previous.name),
             "are_training": self.catalog.cases.are_training,
+            "searches": self.catalog.suggestions(),
             "k": space.default_k,
             "most_k": min(10, len(self.catalog.names)) if is_table else 12,
         }
@@ -310,9 +322,16 @@ class ExplanationService:
         row = self.catalog.cases.parse_row(request.row)
         return self.explainer_for(request.output).changes(row, check=checkpoint, **keywords)
 
-    def rows(self, search: str, sort: str, offset: int, limit: int, output: str | None = None) -> bytes:
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """How much searches know: answers of the model, and notes about explanations; both only grow."""
+        return self.catalog.answer_table.n_known, self._n_noted
+
+    def rows(self, request: RowsRequest) -> bytes:
         """Return one page of the rows that match a search, with the model's answers."""
-        matches, progress = self.catalog.find(search, sort, output)
+        search, offset, limit = request.search, request.offset, request.limit
+        known = self._known_of(request)
+        matches, progress = self.catalog.find(search, request.sort, request.output, known)
         page = matches[offset : offset + limit].tolist()
         answers = self.catalog.answer_table.at(page)
         parts = zip(page, self.catalog.values(page), answers.texts, answers.values, strict=True)
@@ -321,13 +340,47 @@ class ExplanationService:
             truths = self.truth.texts(page, self.catalog.answer_table.names)
             rows = [row | {"truth": text} for row, text in zip(rows, truths, strict=True)]
         counts = {"total": self.catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
-        notes = [] if len(matches) else self.catalog.notes(search)
-        return _json(counts | {"columns": self.catalog.names, "rows": rows, "notes": notes})
+        notes = [] if len(matches) else self.catalog.notes(search, known)
+        explained = (
+            None
+            if known is None or notes
+            else self.catalog.progress_of(search, len(matches), known, DEFAULT_COHORT)
+        )
+        return _json(
+            counts | {"columns": self.catalog.names, "rows": rows, "notes": notes, "explained": explained}
+        )
+
+    def _known_of(self, request: RowsRequest | OverviewRequest | WholeRequest) -> Known | None:
+        """Return what is known of cases that are explained as a request says; None if its search does not ask."""
+        return self._noted(request) if self._topics and self.catalog.asks_known(request.search) else None
+
+    def _noted(self, request: RowsRequest | OverviewRequest | WholeRequest) -> Known:
+        """Return what is known under some settings; rules do not depend on the number of facts."""
+        assert self._topics is not None
+        k, rules_key = request.k or self._explainer.space.default_k, self._rules_key(request)
+        with self._lock:
+            known = self._known.setdefault(f"{k} {rules_key}", Known(self.catalog.n_rows, self._topics))
+            known.rules = self._rules.get(rules_key)
+        return known
+
+    def _note_rules(self, request: OverviewRequest, rules: Sequence[tuple[str, Sequence[Fact]]]) -> None:
+        """Remember the rules of all cases, unless they are those that are known."""
+        key, cases = self._rules_key(request), self.catalog.cases
+        assert isinstance(cases, TableCases)
+        if [text for text, _ in self._rules.get(key, ())] != [text for text, _ in rules] or not rules:
+            self._rules[key] = rules_of(rules, cases.n_rows, cases.have)
+            self._n_noted += 1
+
+    def _rules_key(self, request: RowsRequest | OverviewRequest | WholeRequest) -> str:
+        return f"{request.sigma} {self.explainer_for(self._comparable(request.output)).target.column}"
 
     def overview(self, request: OverviewRequest, user: str | None = None) -> bytes:
         """Go on with the cases that match a search, and return their summary as far as it is known."""
-        cohort = self._cohort(request, user)
+        cohort, known = self._cohort(request, user), self._noted(request)
+        before = known.n
         cohort.step()
+        known.note([*cohort.explained], [*cohort.failures])
+        self._n_noted += known.n - before
         content = progress_of(cohort) | {"summary": None, "outcomes": None}
         if cohort.explained:
             content["summary"] = summary_view([*cohort.explained])
@@ -349,13 +402,16 @@ class ExplanationService:
         content = progress_of(cohort) | {"lines": []}
         if cohort.explained:
             found = cover(dict(cohort.explained), len(cohort.failures))
-            cases = iter(found)
+            places, rules = iter(found), list[tuple[str, list[Fact]]]()
             for each in statements_of(found):
                 line = {"kind": each.kind, "text": each.text, **each.figures}
                 if each.kind == "rule":
-                    rule = next(cases)
+                    rule = next(places)
                     line |= {"cases": list(rule.alike), "others": list(rule.otherwise)}
+                    rules.append((each.text, list(rule.rule.facts)))
                 content["lines"].append(line)
+            if cohort.is_done and not request.search:
+                self._note_rules(request, rules)
         return _json(content)
 
     def comparison(self, request: CompareRequest) -> bytes:
@@ -420,7 +476,7 @@ class ExplanationService:
             raise Problem(422, "The cases are not rows of a table, so that nothing is said of the whole model.")
         explainer = self.explainer_for(self._comparable(request.output))
         predictor = explainer.predictor().open(explainer.space.at(0).original)
-        found, progress = self.catalog.find(request.search, "position")
+        found, progress = self.catalog.find(request.search, "position", known=self._known_of(request))
         rows = sampled(found)
         for start in range(0, len(rows), ANSWERS_PER_CHUNK):
             checkpoint()
@@ -506,9 +562,10 @@ class ExplanationService:
                     return explainer.rule_with(row, rule_settings, checkpoint)
                 return explainer.explain_with(row, settings, checkpoint)
 
-            return Cohort(self.catalog, request.search, request.n_rows, explain, self._limits.timeout / 2)
+            known = self._known_of(request)
+            return Cohort(self.catalog, request.search, request.n_rows, explain, self._limits.timeout / 2, known)
 
-        return self._cohorts.get_or_build(key, user, build)
+        return self._cohorts.get_or_build(key, user, build, self._known_of(request))
 
     def _check_effort(self, text: str) -> None:
         """Raise `Problem` 422 if the settings exceed the limits, because anybody can seal an explanation."""

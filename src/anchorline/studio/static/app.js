@@ -234,8 +234,7 @@ function setCompare(position) {
 function setOutput(output) {
   state.output = output;
   writeAddress(state);
-  cases.output = output;
-  if (byId("sort").value !== "position") cases.restart();
+  cases.restart();
   showErrors(openCase(state.case, false));
 }
 
@@ -245,7 +244,10 @@ function move(change) {
   drawSliders();
   byId("answer").classList.add("stale");
   clearTimeout(settling);
-  settling = setTimeout(() => showErrors(openCase(state.case, false)), SETTLE_TIME);
+  settling = setTimeout(() => {
+    if (cases.asksKnown) cases.restart();
+    showErrors(openCase(state.case, false));
+  }, SETTLE_TIME);
 }
 
 const fileName = () => (isNewCase() ? "new-case" : `case-${state.case}`);
@@ -303,7 +305,7 @@ function showView(view, isUserAction = true) {
     return overview.stop();
   }
   document.title = "All cases - anchorline Studio";
-  whole.load(cases.search, state.output);
+  whole.load(cases.search, settings());
   return overview.load(cases.search, settings());
 }
 
@@ -417,7 +419,6 @@ function describe() {
     const option = (label) => h("option", { value: label, selected: label === state.output }, label);
     byId("output").append(h("option", { value: "" }, "the model\u2019s decision"), ...about.classes.map(option));
   }
-  if (about.target && about.classes) byId("searches").append(h("option", { value: "wrong decisions" }));
   byId("search").value = state.search;
   byId("sort").value = state.sort;
 }
@@ -426,8 +427,7 @@ async function start() {
   setTheme();
   about = await get("/page/about");
   describe();
-  cases = new Cases(about, { open, compare: setCompare, onError: showError });
-  cases.output = state.output;
+  cases = new Cases(about, { open, compare: setCompare, onError: showError, settings });
   cases.changed = () => {
     const isOther = state.search !== cases.search;
     Object.assign(state, { search: cases.search, sort: byId("sort").value });

@@ -5,20 +5,26 @@ import { announce, byId, count, fill, follow, get, h, isolate, percent, post, sa
 // The list of cases, which the server searches and sorts; usable by mouse or keyboard.
 
 const PAGE_SIZE = 50;
+export const RULE_CASES = 30; // whose rules are found; each takes about a second
 
 // One color per class, wherever it is shown.
 export const toneOf = (about, label) => (about.classes?.includes(label) ? `tone${about.classes.indexOf(label) % 4}` : "");
 
 export class Cases {
-  constructor(about, { open, compare, onError }) {
+  constructor(about, { open, compare, onError, settings }) {
     this.about = about;
+    this.settings = settings;
     this.open = open;
     this.compare = compare;
     this.onError = onError;
     this.offset = 0;
     this.selected = null;
     this.pending = null;
-    byId("search").addEventListener("input", () => this.debounce(() => this.restart()));
+    byId("search").addEventListener("input", () => {
+      this.suggest();
+      this.debounce(() => this.restart());
+    });
+    byId("search").addEventListener("focus", () => this.suggest());
     byId("search").addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "Enter") {
         event.preventDefault();
@@ -38,6 +44,12 @@ export class Cases {
     this.timer = setTimeout(action, 120);
   }
 
+  // Offers beginnings of the last word, after the words before it.
+  suggest() {
+    const before = byId("search").value.replace(/(?:"[^"]*"?|[^\s"])*$/, "");
+    fill(byId("searches"), this.about.searches.map((text) => h("option", { value: `${before}${text}` })));
+  }
+
   get search() {
     return byId("search").value.trim();
   }
@@ -55,8 +67,7 @@ export class Cases {
   async load(isUserAction = false) {
     this.pending?.abort();
     this.pending = new AbortController();
-    const query = { search: this.search, sort: byId("sort").value, offset: this.offset, limit: PAGE_SIZE };
-    if (this.output && query.sort !== "position") query.output = this.output; // sorted by the chosen class
+    const query = { search: this.search, sort: byId("sort").value, offset: this.offset, limit: PAGE_SIZE, ...this.settings() };
     try {
       const page = await get(`/v1/rows?${new URLSearchParams(query)}`, this.pending.signal);
       this.draw(page);
@@ -69,6 +80,7 @@ export class Cases {
   }
 
   draw(page) {
+    this.asksKnown = page.explained !== null; // what is known depends on the settings
     const last = page.offset + page.rows.length;
     const total = page.found.toLocaleString("en");
     byId("place").textContent = page.found ? `${page.offset + 1}\u2013${last} of ${total}` : "no matches";
@@ -86,8 +98,26 @@ export class Cases {
     const unfinished = `The model has answered ${share}% of the cases so far. More cases may match or come first.`;
     const none = page.progress < 1 ? "No case matches so far." : ["No case matches all these words.", ...page.notes].join(" ");
     const progress = page.progress < 1 ? h("p", { class: "note progress", role: "status" }, unfinished) : null;
-    fill(byId("listing"), progress, page.rows.length ? table : h("p", { class: "note" }, none));
+    fill(byId("listing"), progress, page.explained ? this.explained(page.explained) : null, page.rows.length ? table : h("p", { class: "note" }, none));
     this.mark();
+  }
+
+  // What is known of explained cases, and a button that finds out more.
+  explained({ text, asks, search }) {
+    const label = { facts: "Explain more cases", rules: "Find the rules" }[asks];
+    const find = (event) => this.findOut(event.target.parentNode, asks, search).catch((error) => error.name === "AbortError" || this.onError(error));
+    return h("div", { class: "note progress", role: "status" }, isolate(text), label ? h("p", { class: "actions" }, h("button", { type: "button", id: "find-out", onclick: find }, label)) : null);
+  }
+
+  // Another search ends this; what was found until then is kept by the server.
+  async findOut(node, asks, search) {
+    const pending = this.pending;
+    const { k, ...others } = this.settings();
+    const body = asks === "facts" ? { search, k, ...others } : { ...others, n_rows: RULE_CASES };
+    const bar = h("progress", { max: "1", "aria-label": "Progress" });
+    fill(node, bar, h("button", { type: "button", id: "find-stop", onclick: () => this.load() }, "Stop"));
+    for await (const { progress } of follow(asks === "facts" ? "/v1/overview/events" : "/v1/whole/rules/events", body, pending.signal)) bar.value = progress;
+    if (pending === this.pending) await this.load();
   }
 
   row(row, columns) {

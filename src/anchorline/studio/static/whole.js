@@ -1,11 +1,10 @@
 // The whole model: how an attribute acts, what groups of cases get, another threshold, and rules that cover many cases.
 
 import { fill, follow, h, isolate, percent, postJson, s, shortNumber } from "./base.js";
-import { bar, card, number, picks, plural, table, toneOf } from "./cases.js";
+import { RULE_CASES, bar, card, number, picks, plural, table, toneOf } from "./cases.js";
 
 const HEIGHT = 220;
 const EDGE = { left: 52, right: 12, top: 12, bottom: 26 };
-const RULE_CASES = 30; // whose rules are found; each takes about a second
 
 const selectOf = (id, text, options, onchange) =>
   h("p", { class: "inline" }, h("label", { for: id }, text), h("select", { id, onchange: (event) => onchange(event.target.value) }, h("option", { value: "" }, "Choose a column"), options.map(({ name, label }) => h("option", { value: name }, label))));
@@ -41,11 +40,13 @@ export class Whole {
   }
 
   // Nothing is asked of the model until somebody wants to know.
-  load(search, output) {
+  load(search, settings, isListed = true) {
     this.stop();
-    this.body = { search, ...(output === null ? {} : { output }) };
+    this.body = { search, ...settings };
     const { columns, classes, target } = this.about;
     const ofClass = classes?.length > 2 ? this.classChoice() : null;
+    // The rules of all cases have numbers, which the search knows if the list is about the same class.
+    this.hasNumbers = isListed && !search && (settings.output ?? null) === (this.body.output ?? null);
     const part = (id) => h("div", { id, "aria-live": "polite" });
     const parts = [
       card("How does an attribute act?", h("p", { class: "note" }, "Rows of the table get one value after another. The line is their average, the band the middle 80%."), selectOf("acting-of", "Attribute", columns, (name) => this.show("acting", { attribute: name }, (answer) => this.acting(answer))), part("acting")),
@@ -60,9 +61,9 @@ export class Whole {
   classChoice() {
     const { search, output = null } = this.body;
     const chosen = output ?? this.about.classes[0];
-    this.body = { search, output: chosen };
+    this.body.output = chosen;
     const options = this.about.classes.map((label) => h("option", { value: label, selected: label === chosen }, label));
-    return card("One class", h("p", { class: "inline" }, h("label", { for: "whole-class" }, "What follows is about"), h("select", { id: "whole-class", onchange: (event) => this.load(search, event.target.value) }, options)));
+    return card("One class", h("p", { class: "inline" }, h("label", { for: "whole-class" }, "What follows is about"), h("select", { id: "whole-class", onchange: (event) => this.load(search, { ...this.body, output: event.target.value }, false) }, options)));
   }
 
   async show(id, wishes, draw) {
@@ -129,7 +130,7 @@ export class Whole {
     const pending = new AbortController();
     this.pending = pending;
     try {
-      for await (const answer of follow("/v1/whole/rules/events", { ...this.body, n_rows: RULE_CASES }, pending.signal)) {
+      for await (const answer of follow("/v1/whole/rules/events", { ...this.body, k: null, n_rows: RULE_CASES }, pending.signal)) {
         if (pending === this.pending) fill(node, this.covering(answer));
       }
     } catch (error) {
@@ -139,12 +140,14 @@ export class Whole {
 
   covering({ lines, is_done: isDone, progress, n_explained: n }) {
     const wait = isDone ? null : h("p", { class: "note" }, h("progress", { max: 1, value: progress, "aria-label": "Progress of the rules" }), ` ${plural(n, "rule")} so far`);
-    const rule = ({ text, cases, others }) => [
-      h("p", null, h("b", null, isolate(text))),
-      picks(cases, text, this.open),
-      others.length ? [h("p", { class: "note" }, "With these facts, but another decision:"), picks(others, `not ${text}`, this.open)] : null,
+    const rules = lines.filter(({ kind }) => kind === "rule");
+    const rule = (each) => [
+      h("p", null, !this.hasNumbers ? null : [h("code", null, `rule=${rules.indexOf(each) + 1}`), " "], h("b", null, isolate(each.text))),
+      picks(each.cases, each.text, this.open),
+      each.others.length ? [h("p", { class: "note" }, "With these facts, but another decision:"), picks(each.others, `not ${each.text}`, this.open)] : null,
     ];
-    return [wait, lines.map((each) => (each.kind === "rule" ? rule(each) : h("p", { class: "note" }, isolate(each.text))))];
+    const hint = isDone && rules.length && this.hasNumbers ? h("p", { class: "note" }, "Type rule=1 into the search to list all cases with the facts of the first rule.") : null;
+    return [wait, hint, lines.map((each) => (each.kind === "rule" ? rule(each) : h("p", { class: "note" }, isolate(each.text))))];
   }
 }
 
