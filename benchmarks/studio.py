@@ -70,11 +70,12 @@ def wide_explainer() -> Explainer:
 def serve(data: Path, *, wide: bool) -> None:
     """Run the server."""
     from anchorline.studio.access import StudioLimits
+    from anchorline.studio.display import Model
     from anchorline.studio.server import prepare
 
     limits = StudioLimits(cache_bytes=CACHE_BYTES, queue=64)
     explainer = wide_explainer() if wide else load_explainer(data)
-    prepare(explainer, on_ready=lambda link: print(link, flush=True), port=0, limits=limits).run()
+    prepare(Model(explainer=explainer), on_ready=lambda link: print(link, flush=True), port=0, limits=limits).run()
 
 
 @contextmanager

@@ -189,7 +189,7 @@ def test_2_errors_are_logged_with_traceback_time_and_request_id(monkeypatch, sta
         logged(as_json=as_json) as log,
     ):
         model.fails = True
-        monkeypatch.setattr(server.studio.service, "rows", broken)
+        monkeypatch.setattr(server.studio.served[""].service, "rows", broken)
         ask = (client.get, "/v1/rows") if status == 500 else (client.post, "/v1/explain")
         body = {} if status == 500 else {"json": {"row": 1}}
         answer = ask[0](ask[1], headers={"X-Request-ID": "mine-1"}, **body)

@@ -1,6 +1,7 @@
 """A studio that listens on a real port, clients of it, and models to serve."""
 
 import contextlib
+import dataclasses
 import threading
 import time
 
@@ -10,16 +11,32 @@ import pandas as pd
 
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
+from anchorline.studio.app import Studio
+from anchorline.studio.display import Model
 from anchorline.studio.server import prepare
 
+ABOUT = {field.name for field in dataclasses.fields(Model)}
+
 HOSTILE = '"><script>document.title="broken"</script><img src=x onerror="document.title=1">\u202e\x1b[2J'
+
+
+def model_of(explainer, options):
+    """Return a model to serve; those of the options that describe it are taken out."""
+    return Model(explainer=explainer, **{each: options.pop(each) for each in [*options] if each in ABOUT})
+
+
+def studio_of(explainer, **options):
+    """Return a studio that needs no token."""
+    model = model_of(explainer, options)
+    return Studio(model, token=None, **options)
 
 
 @contextlib.contextmanager
 def live(explainer, **options):
     """Run a server in a thread on a free port, and yield it with the attributes ``base`` and ``token``."""
     ready = threading.Event()
-    server = prepare(explainer, on_ready=lambda link: ready.set(), port=0, **options)
+    models = explainer if isinstance(explainer, dict | Model) else model_of(explainer, options)
+    server = prepare(models, on_ready=lambda link: ready.set(), port=0, **options)
     server.base, _, server.token = server.link.partition("/?token=")
     server.base = server.base.rstrip("/")
     thread = threading.Thread(target=server.run, daemon=True)

@@ -48,8 +48,8 @@ def served(monkeypatch):
     """Return what would be served, instead of serving it."""
     found = []
 
-    def prepare(explainer, **options):
-        found.append((explainer, options))
+    def prepare(model, **options):
+        found.append((model, options))
         return SimpleNamespace(run=lambda: None, has_signal=False)
 
     monkeypatch.setattr("anchorline.studio.server.prepare", prepare)
@@ -61,23 +61,23 @@ def test_a_table_is_served(folder, served):
     options = ("--data", "train.csv", "--target", "grade", "--threshold", "20", "--port", "0", "--queue", "3")
     options += ("--behind-proxy", "10.0.0.1", "--name", "lengths", "--max-queries", "500")
     assert run(["serve", "reviewer:length", *options]) == 0
-    explainer, given = served[0]
-    assert explainer.space.names == ("length",)
-    assert given["truth"][0] == "grade"
-    assert (given["name"], given["port"], given["with_token"]) == ("lengths", 0, True)
+    model, given = served[0]
+    assert model.explainer.space.names == ("length",)
+    assert model.truth[0] == "grade"
+    assert (model.name, given["port"], given["with_token"]) == ("lengths", 0, True)
     assert given["proxy"] == Proxy("10.0.0.1", None, "")
     assert given["limits"] == StudioLimits(max_queries=500, queue=3, workers=2, timeout=60.0)
-    assert given["fingerprint"] is None
+    assert model.fingerprint is None
 
 
 def test_a_column_of_texts_and_a_folder_of_images_are_served(folder, served):
     common = ("--output-range", "0", "1", "--threshold", "0.7")
     assert run(["serve", "reviewer:score", "--text", "reviews.csv", "--column", "review", *common]) == 0
-    space = served[0][0].space
+    space = served[0][0].explainer.space
     assert (list(space.contents), space.column, space.first) == (["", "great food", "slow"], "review", 1)
     options = ("--images", "photos", "--segments", "grid", "--n-segments", "4")
     assert run(["serve", "reviewer:light", *options, *common]) == 0
-    space = served[1][0].space
+    space = served[1][0].explainer.space
     assert list(space.titles) == ["a.JPG", "b.png"]
     assert len(space.at(0).names) == 4
 

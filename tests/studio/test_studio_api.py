@@ -24,11 +24,10 @@ from anchorline.samples import loans
 from anchorline.spaces.table import Table
 from anchorline.studio import answers
 from anchorline.studio.access import StudioLimits
-from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.schemas import ExplainRequest, ReportRequest, RowsRequest, WhatIfRequest
 from helpers.sealing import resealed
-from helpers.studio import becomes_true, client_of, live
+from helpers.studio import becomes_true, client_of, live, studio_of
 
 QUICK, LEAD = {"queries": 400}, "Model's decision"
 
@@ -86,7 +85,7 @@ def scores(frame):
 
 
 def service_of(model, frame, **options):
-    return Studio(Explainer(model, Table(frame), **options), token=None).service
+    return studio_of(Explainer(model, Table(frame), **options)).served[""].service
 
 
 @pytest.fixture(scope="module")
@@ -329,7 +328,7 @@ def test_health_and_metrics(client, server):
     assert client.post("/v1/explain", json={"row": 3, **QUICK}).status_code == 200  # to have one to count
     text = client.get("/metrics").text
     assert re.search(r'anchorline_requests_total\{method="POST",route="/v1/explain",status="200"\} \d+', text)
-    assert re.search(r"anchorline_model_rows_total \d+", text)
+    assert re.search(r'anchorline_model_rows_total\{model=""\} \d+', text)
     assert re.search(r"process_resident_memory_bytes \d+", text)
     buckets = [float(n) for n in re.findall(r'_bucket\{le="[^"]+",route="/v1/explain"\} (\S+)', text)]
     assert len(buckets) == 14
@@ -389,7 +388,7 @@ def test_a_server_of_few_queries_asks_no_more():
         return np.tanh(rows[:, 0])
 
     explainer = Explainer(model, Table(np.random.default_rng(0).normal(size=(500, 3))), output="score")
-    service = Studio(explainer, token=None, limits=StudioLimits(max_queries=200)).service
+    service = studio_of(explainer, limits=StudioLimits(max_queries=200)).served[""].service
     assert asked == []
     service.explain(ExplainRequest(row=1))
     assert sum(asked) <= 200

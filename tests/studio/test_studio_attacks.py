@@ -164,7 +164,7 @@ def test_large_bodies_are_checked_one_at_a_time_while_others_are_answered(monkey
 
     monkeypatch.setattr(guard_module, "check_json", check)
     monkeypatch.setattr(guard_module, "_MAX_LARGE", 3)
-    guard = Guard(None, Access(None, frozenset()), StudioLimits(), Metrics(), b"", Proxy())
+    guard = Guard({}, Access(None, frozenset()), StudioLimits(), Metrics(), b"", Proxy())
 
     async def run():
         large = [asyncio.ensure_future(guard._check(b" " * guard_module._LARGE)) for _ in range(5)]

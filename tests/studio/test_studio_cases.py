@@ -8,10 +8,9 @@ from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.samples import loans
 from anchorline.spaces.table import Table
-from anchorline.studio.app import Studio
 from anchorline.studio.catalog import TableCases
 from anchorline.studio.demo import demo_explainer
-from helpers.studio import client_of, cohort_explainer, live
+from helpers.studio import client_of, cohort_explainer, live, studio_of
 
 QUICK = {"queries": 400}
 
@@ -99,9 +98,7 @@ def test_cases_that_do_not_fit_are_refused():
         with pytest.raises(ParameterError, match="at least one row"):
             TableCases(space, given)
     with pytest.raises(ParameterError, match="20 cases"):
-        Studio(
-            Explainer(lambda rows: rows["age"], space, task="number"), token=None, cases=frame, truth=("x", [1])
-        )
+        studio_of(Explainer(lambda rows: rows["age"], space, task="number"), cases=frame, truth=("x", [1]))
 
 
 def test_training_rows_are_said_to_be_training_rows():

@@ -7,10 +7,9 @@ from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.spaces.regions import Image
 from anchorline.spaces.text import Text
-from anchorline.studio.app import Studio
 from anchorline.studio.contents import Contents
 from anchorline.verify import verify
-from helpers.studio import HOSTILE, client_of, live
+from helpers.studio import HOSTILE, client_of, live, studio_of
 
 TEXTS = ["Great food, but slow.", "", f"Great {HOSTILE} text", "slow " * 400 + "great"]
 SIZES = [(12, 10, 3), (12, 10, 3), (8, 20), (1, 1, 3)]
@@ -145,6 +144,6 @@ def test_images_are_named_by_position_and_read_when_needed(pictures):
 
 def test_other_spaces_and_empty_collections_are_refused():
     with pytest.raises(ParameterError, match=r"needs a Table, or texts or images"):
-        Studio(Explainer(score, Text()), token=None)
+        studio_of(Explainer(score, Text()))
     with pytest.raises(ParameterError, match="at least one"):
         Contents(Text(), [])

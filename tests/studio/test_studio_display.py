@@ -6,9 +6,8 @@ import pytest
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
-from anchorline.studio.app import Studio
 from anchorline.studio.display import Display
-from helpers.studio import HOSTILE, client_of, cohort_explainer, cohort_table, live, loan_scores
+from helpers.studio import HOSTILE, client_of, cohort_explainer, cohort_table, live, loan_scores, studio_of
 
 NAMES = Display(
     names={"income": "Yearly income", "owner": "Owns a home"},
@@ -92,7 +91,7 @@ def test_names_that_do_not_exist_or_are_used_twice_are_refused():
         {"immutable": ["x"]},
     ):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
-            Studio(cohort_explainer(), token=None, display=Display(**wrong))
+            studio_of(cohort_explainer(), display=Display(**wrong))
 
 
 def test_markup_in_names_stays_text():

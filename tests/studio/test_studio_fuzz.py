@@ -9,9 +9,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from anchorline.studio.access import StudioLimits
-from anchorline.studio.app import Studio, build_api
 from anchorline.studio.demo import demo_explainer
-from helpers.studio import SlowModel, client_of, live, slow_explainer
+from helpers.studio import SlowModel, client_of, live, slow_explainer, studio_of
 
 CHECKS = [
     not_a_server_error,
@@ -28,7 +27,7 @@ SETTINGS = hypothesis.settings(
     suppress_health_check=list(hypothesis.HealthCheck),
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
-SCHEMA = schemathesis.openapi.from_dict(build_api(Studio(slow_explainer(SlowModel(0)), token=None)).openapi())
+SCHEMA = schemathesis.openapi.from_dict(studio_of(slow_explainer(SlowModel(0))).apps[""].openapi())
 OPERATIONS = {result.ok().label: result.ok() for result in SCHEMA.get_all_operations()}
 
 

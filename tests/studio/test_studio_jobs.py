@@ -18,11 +18,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import anchorline
 from anchorline.studio.access import StudioLimits
-from anchorline.studio.app import Studio
 from anchorline.studio.job_queue import JobQueue, checkpoint, request_key, running_seconds
 from anchorline.studio.observability import Metrics
 from anchorline.studio.schemas import RowsRequest
-from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
+from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer, studio_of
 
 
 def test_a_full_queue_says_when_to_come_again():
@@ -158,10 +157,10 @@ def test_an_explanation_is_computed_once_for_its_json_its_view_and_its_report():
     with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client:
         body = {"row": 1, "queries": 60}
         assert client.post("/v1/explain", json=body).status_code == 200
-        asked = server.studio.metrics.value("anchorline_model_rows_total")
+        asked = server.studio.metrics.value("anchorline_model_rows_total", model="")
         for path in ("/page/explain", "/page/report"):
             assert client.post(path, json=body).status_code == 200
-        assert server.studio.metrics.value("anchorline_model_rows_total") == asked
+        assert server.studio.metrics.value("anchorline_model_rows_total", model="") == asked
 
 
 def test_the_key_of_a_request_ignores_the_order_of_its_members():
@@ -198,10 +197,10 @@ def test_every_metric_is_valid_and_has_a_help_text():
 
 
 def test_two_studios_in_one_process_count_separately():
-    first, second = (Studio(slow_explainer(SlowModel(0)), token=None) for _ in range(2))
-    first.service.rows(RowsRequest(limit=5))
-    assert first.metrics.value("anchorline_model_rows_total") == 5  # the rows of the page, and no others
-    assert second.metrics.value("anchorline_model_rows_total") == 0
+    first, second = (studio_of(slow_explainer(SlowModel(0))) for _ in range(2))
+    first.served[""].service.rows(RowsRequest(limit=5))
+    assert first.metrics.value("anchorline_model_rows_total", model="") == 5  # the rows of the page, and no others
+    assert second.metrics.value("anchorline_model_rows_total", model="") == 0
     first.jobs.cache["key"] = b"1234"
     assert b"anchorline_cache_entries 1.0" in first.metrics.text()
     assert b"anchorline_cache_entries 0.0" in second.metrics.text()

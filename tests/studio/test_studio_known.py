@@ -7,9 +7,8 @@ import pytest
 from anchorline.explainer import Explainer
 from anchorline.settings import ReasonSettings
 from anchorline.spaces.table import Table
-from anchorline.studio.app import Studio
 from anchorline.studio.display import Display
-from helpers.studio import client_of, cohort_explainer, cohort_table, live, loan_scores
+from helpers.studio import client_of, cohort_explainer, cohort_table, live, loan_scores, studio_of
 
 VERDICTS = ["robust", "explained", "partly explained", "undecided", "not explained"]
 
@@ -157,7 +156,7 @@ def test_names_for_readers_and_codes_stand_for_columns():
 def test_a_column_of_that_name_comes_first():
     frame = pd.DataFrame({"verdict": ["yes", "no"] * 30, "x": np.arange(60.0)})
     explainer = Explainer(lambda rows: rows["x"].to_numpy(), Table(frame), output="score")
-    catalog = Studio(explainer, token=None).service.catalog
+    catalog = studio_of(explainer).served[""].service.catalog
     assert catalog.find("verdict=yes", "position")[0].tolist() == list(range(0, 60, 2))
     assert not catalog.asks_known("verdict=robust")
     assert catalog.asks_known("rule=1")

@@ -8,7 +8,7 @@ import pandas as pd
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
-from anchorline.studio.app import Studio
+from helpers.studio import studio_of
 
 FRAME = pd.DataFrame({"a": np.arange(100.0) / 2, "target": ["no", "yes"] * 50})
 
@@ -18,7 +18,7 @@ def model(rows):
 
 
 def notices(explainer, **options):
-    return json.loads(Studio(explainer, token=None, **options).service.about("model", None))["notices"]
+    return json.loads(studio_of(explainer, **options).served[""].service.about())["notices"]
 
 
 def test_notices_are_the_findings_so_far():

@@ -120,11 +120,11 @@ def test_the_truth_is_listed_with_the_rows(client):
 
 
 def test_a_complete_summary_is_kept(server, client, answer):
-    before = server.studio.metrics.value("anchorline_model_rows_total")
+    before = server.studio.metrics.value("anchorline_model_rows_total", model="")
     again, seen = whole(client, n_rows=30, k=3)
     assert again == answer
     assert len(seen) == 1
-    assert server.studio.metrics.value("anchorline_model_rows_total") == before
+    assert server.studio.metrics.value("anchorline_model_rows_total", model="") == before
 
 
 def test_searches_without_cases_and_wrong_requests(client):
@@ -271,9 +271,9 @@ def test_the_work_ends_when_nobody_follows_any_more():
         with client.stream("POST", "/v1/overview/events", json={"n_rows": 50}) as response:
             next(events_of(response))
         assert becomes_true(lambda: server.studio.jobs.n_running == 0, seconds=6)
-        before = server.studio.metrics.value("anchorline_model_rows_total")
+        before = server.studio.metrics.value("anchorline_model_rows_total", model="")
         time.sleep(1.0)
-        assert server.studio.metrics.value("anchorline_model_rows_total") == before
+        assert server.studio.metrics.value("anchorline_model_rows_total", model="") == before
 
 
 def test_what_is_wrong_ends_the_stream_as_an_event():
@@ -281,7 +281,7 @@ def test_what_is_wrong_ends_the_stream_as_an_event():
     with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client:
         wrong = client.post("/v1/overview/events", json={"search": "x", "output": "none"})
         assert wrong.status_code == 422
-        server.studio.service.overview = iter_of(b'{"is_done":false}', Problem(422, "It broke."))
+        server.studio.served[""].service.overview = iter_of(b'{"is_done":false}', Problem(422, "It broke."))
         with client.stream("POST", "/v1/overview/events", json={}) as response:
             events = list(events_of(response))
     assert [name for name, _ in events] == ["progress", "problem"]

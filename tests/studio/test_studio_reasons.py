@@ -12,9 +12,8 @@ from anchorline.samples import loans
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.answers import ReasonsAnswer
-from anchorline.studio.app import Studio
 from anchorline.studio.schemas import ReasonsRequest
-from helpers.studio import client_of, live
+from helpers.studio import client_of, live, studio_of
 
 COLUMNS = ["age", "income", "debt", "employed_years", "owner"]
 CODES = {
@@ -108,12 +107,12 @@ def test_requests_are_refused_beyond_the_limits_and_without_codes(client, explai
 def test_wrong_codes_are_refused_at_the_start(explainer):
     for wrong in ({"codes": {"incme": ("R1", "Income")}}, {"codes": CODES, "prohibited": ["sex"]}):
         with pytest.raises(ParameterError):
-            Studio(explainer, token=None, reasons=explainer.reason_settings(**wrong))
+            studio_of(explainer, reasons=explainer.reason_settings(**wrong))
 
 
 def test_the_budget_of_the_server_bounds_the_queries(explainer, declined):
     settings = explainer.reason_settings(codes=CODES)
-    service = Studio(explainer, token=None, limits=StudioLimits(max_queries=900), reasons=settings).service
+    service = studio_of(explainer, limits=StudioLimits(max_queries=900), reasons=settings).served[""].service
     record = json.loads(service.reasons(ReasonsRequest(row=declined)))
     assert record["settings"]["queries"] == 900
     assert record["n_queries"] <= 900

@@ -10,9 +10,9 @@ import pytest
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
-from anchorline.studio.app import Studio
 from anchorline.studio.catalog import TableCases
 from anchorline.studio.search import date_range, number_range, words_of
+from helpers.studio import studio_of
 
 N = 300
 rng = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def classify(frame):
 @pytest.fixture(scope="module")
 def catalog():
     explainer = Explainer(classify, Table(FRAME), classes=["approved", "declined"])
-    return Studio(explainer, token=None).service.catalog
+    return studio_of(explainer).served[""].service.catalog
 
 
 APPLIED, DECLINED = FRAME["applied"], PROBABILITY > 0.5
@@ -113,7 +113,7 @@ def test_words_numbers_and_dates_are_read():
 def test_progress_is_told_until_all_rows_are_answered(monkeypatch):
     monkeypatch.setattr(TableCases, "block_rows", 100)
     explainer = Explainer(classify, Table(FRAME), classes=["approved", "declined"])
-    catalog = Studio(explainer, token=None).service.catalog
+    catalog = studio_of(explainer).served[""].service.catalog
     catalog.answer_table.fill.__func__.__defaults__ = (0.0,)
     try:
         shares = [catalog.find("declined", "position") for _ in range(4)]
@@ -130,7 +130,7 @@ def test_a_wide_table_is_searched_in_bounded_memory_and_time():
     n_rows, n_columns = 20_000, 57
     table = Table(np.random.default_rng(0).normal(size=(n_rows, n_columns)))
     explainer = Explainer(lambda rows: np.tanh(rows[:, 0]), table, output="score", output_range=(-1, 1))
-    catalog = Studio(explainer, token=None).service.catalog
+    catalog = studio_of(explainer).served[""].service.catalog
     start = time.perf_counter()
     tracemalloc.start()
     catalog.find("no such words 123", "high")
@@ -173,12 +173,12 @@ def test_wrong_decisions_are_found():
     truth[:40] = np.where(DECLINED[:40], "approved", "declined")
     truth[40:60] = None  # not known yet: neither right nor wrong
     explainer = Explainer(classify, Table(FRAME), classes=["approved", "declined"])
-    service = Studio(explainer, token=None, truth=("decision", truth)).service
+    service = studio_of(explainer, truth=("decision", truth)).served[""].service
     find = lambda search: service.catalog.find(search, "position")[0].tolist()  # noqa: E731
     assert find("wrong decisions") == find("answer=wrong") == list(range(40))
     assert find("right decision") == list(range(60, N))
     assert find("wrong decisions declined") == np.flatnonzero(DECLINED[:40]).tolist()
     assert find("wrong decisions income>40000") == np.flatnonzero(FRAME["income"][:40] > 40_000).tolist()
     assert find('"wrong decisions"') == []  # the text
-    other = Studio(explainer, token=None, truth=("decision", np.where(DECLINED, "no", "yes"))).service
+    other = studio_of(explainer, truth=("decision", np.where(DECLINED, "no", "yes"))).served[""].service
     assert other.catalog.find("wrong decisions", "position")[0].tolist() == []  # other words for the same

@@ -341,7 +341,7 @@ def test_a_bug_is_told_without_its_words(server, client, monkeypatch, caplog):
     def broken(*arguments):
         raise KeyError("SECRET")
 
-    monkeypatch.setattr(server.studio.service, "rows", broken)
+    monkeypatch.setattr(server.studio.served[""].service, "rows", broken)
     answer = client.get("/v1/rows", params={"search": "something new"})
     assert is_problem(answer, 500)
     assert "SECRET" not in answer.text

@@ -4,7 +4,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +13,8 @@ import narwhals as nw
 import numpy as np
 
 from anchorline.cli import options as opt
-from anchorline.cli.configuration import PREFIX, read_configuration
+from anchorline.cli.codes import with_option_names
+from anchorline.cli.configuration import PREFIX, Plan, read_configuration
 from anchorline.cli.console import State, is_terminal, print_message, print_result
 from anchorline.cli.inputs import (
     choices_of,
@@ -32,7 +33,13 @@ from anchorline.cli.inputs import (
     text_space,
 )
 from anchorline.cli.options import Given, argument, command, one_of, option, switch
-from anchorline.errors import InstanceError, MissingDependencyError, ParameterError, TableFileError
+from anchorline.errors import (
+    AnchorlineError,
+    InstanceError,
+    MissingDependencyError,
+    ParameterError,
+    TableFileError,
+)
 from anchorline.io import read_table
 
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
@@ -44,7 +51,6 @@ _SERVER = {
     "port": option(int, "Port to listen on; 0 selects a free port.", default=8377, min=0, max=65_535),
     "no_token": switch("Admit every user of this machine without a token; only on a loopback host."),
     "allow_host": option(list[str], "Another host name of this server. Repeatable.", "NAME"),
-    "name": option(str, "Name of the model.", "NAME"),
     "max_queries": option(int, "Maximum number of answers of the model per request.", default=20_000, min=32),
     "queue": option(int, "Maximum number of waiting requests; more receive 429.", default=64, min=1),
     "workers": option(int, "Number of requests computed at the same time.", default=2, min=1, max=64),
@@ -52,10 +58,13 @@ _SERVER = {
     "root_path": option(str, "Prefix of the public addresses behind a proxy.", "PATH", default=""),
     "behind_proxy": option(str, "Address of the proxy whose headers are trusted.", "ADDRESS"),
     "user_header": option(str, "Header in which the proxy names the user.", "NAME"),
-    "immutable": option(list[str], "A column that nobody can change. Repeatable.", "COLUMN"),
-    "previous": option(str, "The model before, with which the page compares MODEL.", "MODEL"),
     "audit_log": option(Path, "Append who asked for which case, and when.", "FILE"),
     "log_format": option(one_of("text", "json"), "Write the log as text or as JSON lines.", default="text"),
+}
+_SHOWN = {
+    "name": option(str, "Name of the model.", "NAME"),
+    "immutable": option(list[str], "A column that nobody can change. Repeatable.", "COLUMN"),
+    "previous": option(str, "The model before, with which the page compares MODEL.", "MODEL"),
     "codes": option(
         str, "State the reasons of adverse decisions with this map of codes; needs --threshold.", "FILE"
     ),
@@ -81,7 +90,8 @@ _COLLECTION = {
         ),
         "config": option(
             Any,
-            "A TOML file with these options by name, and the tables names, units, labels and groups.",
+            "A TOML file with these options by name, the tables names, units, labels and groups, and several "
+            "[[model]] if there are.",
             "FILE",
             callback=read_configuration,
             parser=Path,
@@ -90,6 +100,7 @@ _COLLECTION = {
         "check": switch("Load everything, ask the model once, and end without serving."),
     }
     | _SERVER
+    | _SHOWN
     | opt.TARGET
     | opt.OUTPUT
     | opt.TABLE
@@ -113,11 +124,10 @@ def serve(given: Given) -> None:
     In a terminal, the printed link contains the token that every request needs, unless ANCHORLINE_STUDIO_TOKEN is
     that token. The browser keeps a cookie after the first use.
     """
-    is_json, is_collection = given.log_format == "json", given.text is not None or given.images is not None
+    is_json = given.log_format == "json"
     print_progress: Any = logging.getLogger("anchorline.studio").info if is_json else print_message
     try:
         from anchorline.studio.access import Proxy, StudioLimits  # noqa: PLC0415  the extra may be missing
-        from anchorline.studio.display import Display, Previous  # noqa: PLC0415
         from anchorline.studio.problems import LogFormatter  # noqa: PLC0415
 
         State.log.setFormatter(LogFormatter(as_json=is_json))
@@ -125,14 +135,60 @@ def serve(given: Given) -> None:
         from anchorline.studio.server import prepare  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_package(str(error.name), "studio") from error
-    spec, data = given.model or given.model_option, given.data
+    plan = {"": (given, {})} if given.config is None else given.config.plan(given)
+    models = _models(plan, lambda name, text: print_progress(f"{name}: {text}" if name else text))
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    server = prepare(
+        models.get("", models),
+        on_ready=_print_link,
+        host=given.host,
+        port=given.port,
+        with_token=not given.no_token,
+        allow_hosts=frozenset(given.allow_host or ()),
+        proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
+        audit_log=given.audit_log,
+        limits=StudioLimits(**given.of(("max_queries", "queue", "workers")), timeout=given.time_limit),
+    )
+    if given.check:
+        server.close()
+        print_result("Everything is in order.")
+        return
+    server.run()
+    if server.has_signal:  # Python would wait for the model's threads, and unload every library
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def _models(plan: Plan, say: Callable[[str, str], Any]) -> dict[str, Any]:
+    """Return the models to serve by name; if several are wrong, all of their errors are printed."""
+    from anchorline.studio.display import about_model  # noqa: PLC0415  heavy
+
+    models, errors = {}, []
+    for name, (given, tables) in plan.items():
+        try:
+            with about_model(name):
+                models[name] = _model(given, tables, functools.partial(say, name))
+        except AnchorlineError as error:
+            errors.append(error)
+    for each in errors[:-1]:
+        print_message(with_option_names(str(each)))
+    if errors:
+        raise errors[-1]
+    return models
+
+
+def _model(given: Given, tables: Mapping[str, Any], say: Callable[[str], Any]) -> Any:
+    """Return one model with its table and its cases, after it has answered a first question."""
+    from anchorline.studio.display import Display, Model, Previous  # noqa: PLC0415  heavy
+
+    spec, data, is_collection = given.model or given.model_option, given.data, given.text or given.images
     is_something = bool(spec or data or is_collection)
     if given.demo == is_something or (given.model and given.model_option) or (data and is_collection):
         raise ParameterError(
             "`anchorline serve` needs either --demo, or one MODEL and its --data, --text or --images. "
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
-    print_progress("Loading the model and the cases." if is_collection else "Loading the model and the table.")
+    say("Loading the model and the cases." if is_collection else "Loading the model and the table.")
     explainer, default_name, truth = _demo() if given.demo else _loaded(given, spec)
     cases = None
     if given.cases is not None:
@@ -146,36 +202,19 @@ def serve(given: Given) -> None:
             raise ParameterError("--previous was given without MODEL and its table. Add MODEL --data FILE.")
         before, choices = load(given, given.previous), choices_of(given, explainer.model)
         previous = Previous(_model_name(given.previous), before, space_of_table(given), choices)
-    print_progress("Asking the model for its first answers.")
+    say("Asking the model for its first answers.")
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    server = prepare(
-        explainer,
-        on_ready=_print_link,
+    return Model(
+        explainer=explainer,
         name=given.name or default_name,
-        host=given.host,
-        port=given.port,
-        with_token=not given.no_token,
-        allow_hosts=frozenset(given.allow_host or ()),
-        proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
-        audit_log=given.audit_log,
-        display=Display(**given.config or {}, immutable=given.immutable or ()),
-        previous=previous,
         cases=cases,
         truth=truth,
         reasons=_reason_settings(given, explainer),
         fingerprint=None if spec is None else _digest(spec, explainer.model),
-        limits=StudioLimits(**given.of(("max_queries", "queue", "workers")), timeout=given.time_limit),
+        display=Display(**tables, immutable=given.immutable or ()),
+        previous=previous,
     )
-    if given.check:
-        server.close()
-        print_result("Everything is in order.")
-        return
-    server.run()
-    if server.has_signal:  # Python would wait for the model's threads, and unload every library
-        sys.stdout.flush()
-        os._exit(0)
 
 
 def _demo() -> tuple[Any, str, Any]:

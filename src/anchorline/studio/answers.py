@@ -274,5 +274,6 @@ class HealthAnswer(_Answer):
     status: str
     version: str | None = None
     rows: int | None = None
+    models: dict[str, int] | None = Field(default=None, description="Of several models, the rows of each.")
     waiting: int | None = None
     running: int | None = None

@@ -1,10 +1,12 @@
 """The application: the routes, and the `Studio` that connects them to the service, the job queue and the guard."""
 
 import asyncio
+import html
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,14 +22,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from anchorline._version import __version__
-from anchorline.errors import AnchorlineError
+from anchorline.errors import AnchorlineError, ParameterError
 from anchorline.explainer import Explainer
 from anchorline.render.characters import printable
 from anchorline.render.statements import naming
-from anchorline.settings import ReasonSettings
 from anchorline.studio import answers, schemas
 from anchorline.studio.access import Access, Proxy, StudioLimits
-from anchorline.studio.display import Display, Previous
+from anchorline.studio.cohort import CohortCache
+from anchorline.studio.display import Model, about_model, check_name
 from anchorline.studio.guard import INTERNAL_ERROR, Guard, refused_landing
 from anchorline.studio.job_queue import JobQueue, request_key
 from anchorline.studio.observability import CANNOT_WRITE, METRICS_TYPE, AuditLog, Metrics
@@ -53,69 +55,99 @@ _PATIENCE = 5.0  # seconds within which the model must answer
 
 
 class Studio:
-    """One served model and everything that the routes need; `app` is the ASGI application.
+    """One or several served models, and what they share; `app` is the ASGI application.
 
     Parameters
     ----------
-    explainer
-        A model and a `Table` or `Contents`. The studio queries a locked copy; the given explainer does not change.
+    models
+        The model, which is at the root; or several ones by name, each at /m/NAME with a list of them at the root.
     token
         The token that every request needs; None if no token is required, which suits a single-user machine only.
-    name
-        Name of the model.
     hosts
         Host names of this server; requests with another Host header are refused.
     limits
-        Limits of requests, queue and cache.
+        Limits of requests, queue and cache, which hold for all models together.
     proxy
         The reverse proxy in front of the server.
     audit_log
         File to which one line per request about a case is appended.
-    cases
-        Rows to explain instead of the training rows: a frame with their columns, or a list of dictionaries.
-    truth
-        What the model predicts, as it turned out: the name of this column, and one value per case.
-    reasons
-        Codes, side and prohibited columns of the reasons that are stated for adverse decisions; None states none.
-    display
-        Names for readers, units, and columns that nobody can change.
-    previous
-        The model before, with which this one is compared.
-    fingerprint
-        What identifies the model in reports, such as the digest of its file.
     """
 
     def __init__(
         self,
-        explainer: Explainer,
+        models: Model | Mapping[str, Model],
         *,
         token: str | None,
-        name: str = "model",
         hosts: frozenset[str] = LOOPBACK,
         limits: StudioLimits | None = None,
         proxy: Proxy | None = None,
         audit_log: Path | None = None,
-        cases: Any = None,
-        truth: tuple[str, Sequence[Any]] | None = None,
-        reasons: ReasonSettings | None = None,
-        fingerprint: str | None = None,
-        display: Display | None = None,
-        previous: Previous | None = None,
     ) -> None:
-        self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
-        self.name, self.fingerprint, self.limits = name, fingerprint, limits or StudioLimits()
+        self.proxy, self.audit, self.limits = proxy or Proxy(), AuditLog(audit_log), limits or StudioLimits()
         self.access, self.metrics = Access(token, hosts), Metrics()
-        self.service = ExplanationService(
-            explainer, self.limits, self.metrics, truth, reasons, cases, display, previous
-        )
-        self.jobs = JobQueue(self.limits, self.metrics)
+        self.jobs, self.cohorts = JobQueue(self.limits, self.metrics), CohortCache()
         # Read once at start; a requested name is never used as a path on disk.
         folder = resources.files("anchorline.studio").joinpath("static")
         self.files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-        self._question: asyncio.Future[bytes] | None = None
         self.comparing: set[str | None] = set()  # users whose comparison is under way
-        landing = self.files["landing.html"]
-        self.app = Guard(build_api(self), self.access, self.limits, self.metrics, landing, self.proxy)
+        self.served = self.load(models)
+        self.apps, landing = build_apps(self), self.files["landing.html"]
+        self.app = Guard(self.apps, self.access, self.limits, self.metrics, landing, self.proxy)
+
+    def load(self, models: Model | Mapping[str, Model]) -> dict[str, "Served"]:
+        """Return the models ready to be served, by name; the only one of a server has the name "".
+
+        Raises `ParameterError` for a name that cannot be part of an address, and what is wrong with a model.
+        """
+        if isinstance(models, Model):
+            return {"": Served(self, "", models)}
+        if not models:
+            raise ParameterError("The server has no model. Name at least one.")
+        served = {}
+        for name, model in models.items():
+            with about_model(name):
+                served[name] = Served(self, check_name(name), model)
+        return served
+
+    async def reasons(self) -> list[str]:
+        """Return why requests about cases cannot be answered; nothing if they can."""
+        n_stuck, n_workers = self.jobs.n_stuck, self.limits.workers
+        answers = await asyncio.gather(*(each.answers() for each in self.served.values()))
+        silent = [each.name for each, is_well in zip(self.served.values(), answers, strict=True) if not is_well]
+        reasons = [
+            f"The model {name!r} does not answer." if name else "The model does not answer." for name in silent
+        ]
+        if n_stuck:
+            reasons.append(f"{n_stuck} of {n_workers} workers {'is' if n_stuck == 1 else 'are'} stuck.")
+        if self.audit.failed and not self.audit.resume():
+            reasons.append(CANNOT_WRITE)
+        return reasons
+
+    def file(self, name: str) -> Response:
+        """Return one of the page's files."""
+        if name not in self.files:
+            raise Problem(404, "No file of that name exists.")
+        return Response(self.files[name], media_type=_MEDIA_TYPES[name.partition(".")[2]])
+
+    def index(self) -> bytes:
+        """Return the page that lists the models."""
+        lines = [
+            f'<li><a href="m/{name}/">{html.escape(printable(each.title))}</a> '
+            f"<span>{each.service.catalog.n_rows:,} cases</span></li>"
+            for name, each in self.served.items()
+        ]
+        return self.files["models.html"].replace(b"<li></li>", "\n".join(lines).encode(), 1)
+
+
+class Served:
+    """One model of a studio: its service, and how its requests are answered."""
+
+    def __init__(self, studio: Studio, name: str, model: Model) -> None:
+        self.studio, self.name, self.title = studio, name, model.name
+        self.prefix = f"/m/{name}" if name else ""
+        count = studio.metrics.model_rows.labels(model=name).inc
+        self.service = ExplanationService(model, studio.limits, count, studio.cohorts)
+        self._question: asyncio.Future[bytes] | None = None
 
     async def answer(
         self,
@@ -142,14 +174,14 @@ class Studio:
         try:
             # What searches find depends on what is known when they are sent.
             known = {"n_known": self.service.n_known} if "search" in content else {}
-            key = request_key(route, {**content, **known}) if is_cached else None
-            answer = await self.jobs.run(key, self._named(function), wait_for_disconnect, timeout)
+            key = request_key(f"{self.service.id} {route}", {**content, **known}) if is_cached else None
+            answer = await self.studio.jobs.run(key, self._named(function), wait_for_disconnect, timeout)
             outcome = "answered"
         except AnchorlineError as error:
             outcome = "refused"
             raise problem_from_error(error) from error
         finally:
-            self.audit.record(request.scope["state"], route, content, outcome)
+            self.studio.audit.record(request.scope["state"], route, content, outcome, self.name)
         headers = None if attached is None else {"Content-Disposition": f'attachment; filename="{attached}"'}
         return Response(answer, media_type=media_type, headers=headers)
 
@@ -174,7 +206,10 @@ class Studio:
                 if await request.is_disconnected():
                     return
                 try:
-                    answer, n_late = await self.jobs.run(None, self._named(function), asyncio.Event().wait), 0
+                    answer, n_late = (
+                        await self.studio.jobs.run(None, self._named(function), asyncio.Event().wait),
+                        0,
+                    )
                 except (Problem, AnchorlineError) as error:
                     problem = error if isinstance(error, Problem) else problem_from_error(error)
                     n_late += 1
@@ -194,28 +229,12 @@ class Studio:
 
         return named
 
-    def file(self, name: str) -> Response:
-        """Return one of the page's files."""
-        if name not in self.files:
-            raise Problem(404, "No file of that name exists.")
-        return Response(self.files[name], media_type=_MEDIA_TYPES[name.partition(".")[2]])
-
-    async def reasons(self) -> list[str]:
-        """Return why requests about cases cannot be answered; nothing if they can."""
-        n_stuck, n_workers = self.jobs.n_stuck, self.limits.workers
-        reasons = [] if await self._model_answers() else ["The model does not answer."]
-        if n_stuck:
-            reasons.append(f"{n_stuck} of {n_workers} workers {'is' if n_stuck == 1 else 'are'} stuck.")
-        if self.audit.failed and not self.audit.resume():
-            reasons.append(CANNOT_WRITE)
-        return reasons
-
-    async def _model_answers(self) -> bool:
+    async def answers(self) -> bool:
         """Ask about one case, by one question for all who want to know; an answer holds for a while."""
-        if time.monotonic() - self.metrics.answered < _RECENT:
+        if time.monotonic() - self.service.answered < _RECENT:
             return True
         if self._question is None or self._question.done():
-            self._question = asyncio.ensure_future(self.jobs.run(None, self._ask, asyncio.Event().wait))
+            self._question = asyncio.ensure_future(self.studio.jobs.run(None, self._ask, asyncio.Event().wait))
         await asyncio.wait({self._question}, timeout=_PATIENCE)
         if not self._question.done():
             logger.error("The model has not answered a question about one case for %g s.", _PATIENCE)
@@ -231,18 +250,53 @@ class Studio:
 
 
 def create_app(explainer: Explainer, *, token: str | None, **options: Any) -> Guard:
-    """Return the ASGI application for a server of your own; see `Studio` for the options."""
-    return Studio(explainer, token=token, **options).app
+    """Return the ASGI application for a server of your own; see `Model` and `Studio` for the options."""
+    about = {each.name: options.pop(each.name) for each in fields(Model) if each.name in options}
+    return Studio(Model(explainer=explainer, **about), token=token, **options).app
 
 
-def build_api(studio: Studio) -> FastAPI:
-    """Return the application with its routes, without the guard around it."""
+def build_apps(studio: Studio) -> dict[str, FastAPI]:
+    """Return the application at the root and those of several models, by the prefix of their addresses."""
+    apps = {"": _new_app(studio, "")}
+    bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
+    common: dict[str, Any] = {"dependencies": [bearer], "responses": schemas.PROBLEMS}
+    for prefix, served in {each.prefix: each for each in studio.served.values()}.items():
+        apps.setdefault(prefix, _new_app(studio, prefix))
+        for routes in (_explain_routes, _cases_routes, _page_routes):
+            apps[prefix].include_router(routes(served), **common)
+    apps[""].include_router(_open_routes(studio), responses=schemas.PROBLEMS)
+
+    @apps[""].get("/metrics", summary="Prometheus metrics", response_class=Response, tags=["programs"], **common)
+    async def metrics() -> Response:
+        """Return the counts and durations of requests, the jobs, the cache and the memory."""
+        return Response(studio.metrics.text(), media_type=METRICS_TYPE)
+
+    for prefix, app in apps.items():
+        page = studio.files["index.html"]
+        if prefix:
+            page = page.replace(b'id="all-models" hidden', b'id="all-models"', 1)
+        elif len(apps) > 1:
+            page = studio.index()
+        app.add_api_route("/", _page(page), include_in_schema=False)
+    return apps
+
+
+def _page(content: bytes) -> Callable[[], Any]:
+    async def page() -> Response:
+        return HTMLResponse(content)
+
+    return page
+
+
+def _new_app(studio: Studio, prefix: str) -> FastAPI:
+    """Return an application without routes, whose addresses begin with a prefix."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         studio.jobs.abandon()
 
+    address = studio.proxy.root_path + prefix
     app = FastAPI(
         title="anchorline Studio",
         version=__version__,
@@ -251,25 +305,8 @@ def build_api(studio: Studio) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         generate_unique_id_function=_operation_id,
-        servers=[{"url": studio.proxy.root_path}] if studio.proxy.root_path else None,
+        servers=[{"url": address}] if address else None,
     )
-    bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
-    for routes in (_explain_routes, _cases_routes, _page_routes):
-        app.include_router(routes(studio), dependencies=[bearer], responses=schemas.PROBLEMS)
-    app.include_router(_open_routes(studio), responses=schemas.PROBLEMS)
-
-    @app.get(
-        "/metrics",
-        summary="Prometheus metrics",
-        response_class=Response,
-        dependencies=[bearer],
-        responses=schemas.PROBLEMS,
-        tags=["programs"],
-    )
-    async def metrics() -> Response:
-        """Return the counts and durations of requests, the jobs, the cache and the memory."""
-        return Response(studio.metrics.text(), media_type=METRICS_TYPE)
-
     for error in (Problem, HTTPException, RequestValidationError, ClientDisconnect, Exception):
         app.add_exception_handler(error, _on_error)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
@@ -293,7 +330,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _add_posts(router: APIRouter, studio: Studio) -> Callable[..., None]:
+def _add_posts(router: APIRouter, served: Served) -> Callable[..., None]:
     """Return a function that adds a route whose answer is that of one method of the service."""
 
     def add(
@@ -312,7 +349,7 @@ def _add_posts(router: APIRouter, studio: Studio) -> Callable[..., None]:
 
         async def ask(request: Request, body: Any) -> Response:
             content = body.model_dump()
-            return await studio.answer(request, route or last, lambda: method(body), content, **options)
+            return await served.answer(request, route or last, lambda: method(body), content, **options)
 
         ask.__annotations__["body"] = wanted
         names: dict[str, Any] = {"name": name or path[1:].replace("/", "_").replace("-", "_")}
@@ -323,9 +360,9 @@ def _add_posts(router: APIRouter, studio: Studio) -> Callable[..., None]:
     return add
 
 
-def _explain_routes(studio: Studio) -> APIRouter:
-    router, service = APIRouter(tags=["programs"], prefix="/v1"), studio.service
-    post = _add_posts(router, studio)
+def _explain_routes(served: Served) -> APIRouter:
+    router, service = APIRouter(tags=["programs"], prefix="/v1"), served.service
+    post = _add_posts(router, served)
     about = "Return the explanation's sealed JSON, identical to `Explanation.to_json`; `/verify` accepts it."
     post("/explain", service.explain, schemas.ExplainRequest, answers.ExplanationAnswer, "Explain one row", about)
     about = "Recompute every number and measure again on fresh copies with a secret seed; never cached."
@@ -358,8 +395,9 @@ def _explain_routes(studio: Studio) -> APIRouter:
     return router
 
 
-def _cases_routes(studio: Studio) -> APIRouter:
-    router, service, answer = APIRouter(tags=["programs"], prefix="/v1"), studio.service, studio.answer
+def _cases_routes(served: Served) -> APIRouter:
+    router, studio = APIRouter(tags=["programs"], prefix="/v1"), served.studio
+    service, answer = served.service, served.answer
 
     @router.get("/rows", summary="Find rows", responses=_gives(answers.RowsAnswer))
     async def rows(
@@ -399,7 +437,7 @@ def _cases_routes(studio: Studio) -> APIRouter:
         """
         user = _user_of(request)
         function = lambda: service.overview(body, user)  # noqa: E731
-        return await studio.follow(request, "overview", function, body.model_dump())
+        return await served.follow(request, "overview", function, body.model_dump())
 
     @router.post("/overview/table", summary="List the explanations of many cases", response_class=Response)
     async def overview_table(request: Request, body: schemas.TableRequest) -> Response:
@@ -447,19 +485,19 @@ def _cases_routes(studio: Studio) -> APIRouter:
         """
         user = _user_of(request)
         function = lambda: service.covering(body, user)  # noqa: E731
-        return await studio.follow(request, "covering", function, body.model_dump())
+        return await served.follow(request, "covering", function, body.model_dump())
 
     return router
 
 
-def _page_routes(studio: Studio) -> APIRouter:
-    router, service, answer = APIRouter(tags=["page"], prefix="/page"), studio.service, studio.answer
+def _page_routes(served: Served) -> APIRouter:
+    router, service = APIRouter(tags=["page"], prefix="/page"), served.service
 
     @router.get("/about", summary="Describe the model and the table")
     async def about(request: Request) -> Response:
-        return await answer(request, "about", lambda: service.about(studio.name, studio.fingerprint), {})
+        return await served.answer(request, "about", service.about, {})
 
-    post = _add_posts(router, studio)
+    post = _add_posts(router, served)
     summary = "Explain one row for the page"
     post("/explain", service.explain_view, schemas.ExplainRequest, None, summary, route="view")
     summary = "Find a rule that keeps the decision for the page"
@@ -493,8 +531,10 @@ def _open_routes(studio: Studio) -> APIRouter:
         """Return the status; clients with the token also receive the version, the rows and the jobs."""
         content: dict[str, Any] = {"status": "ok"}
         if request.state.admitted:
-            content |= {"version": __version__, "rows": studio.service.catalog.n_rows}
+            rows = {name: each.service.catalog.n_rows for name, each in studio.served.items()}
+            content |= {"version": __version__, "rows": sum(rows.values())}
             content |= {"waiting": studio.jobs.n_waiting, "running": studio.jobs.n_running}
+            content |= {} if "" in rows else {"models": rows}
         return JSONResponse(content)
 
     @router.get(
@@ -515,11 +555,8 @@ def _open_routes(studio: Studio) -> APIRouter:
         if not studio.access.is_token(token.strip()):
             return HTMLResponse(refused_landing(studio.files["landing.html"]), 401)
         root, is_secure = studio.proxy.root_path, request.scope["scheme"] == "https"
-        return RedirectResponse(f"{root}/", 303, {"Set-Cookie": studio.access.set_cookie(is_secure, root)})
-
-    @router.get("/", include_in_schema=False)
-    async def index() -> Response:
-        return studio.file("index.html")
+        cookie = {"Set-Cookie": studio.access.set_cookie(is_secure, root)}
+        return RedirectResponse(f"{root}{request.state.prefix}/", 303, cookie)
 
     @router.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:

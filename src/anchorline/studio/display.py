@@ -1,13 +1,19 @@
-"""What a server shows besides its model: names, columns that no change may touch, and the model before."""
+"""A model to serve, and what is shown of it: names, columns that no change may touch, and the model before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from anchorline.errors import ParameterError, listed
+from anchorline.errors import AnchorlineError, ParameterError, listed
+from anchorline.explainer import Explainer
 from anchorline.render.characters import printable
 from anchorline.render.statements import Naming
+from anchorline.settings import ReasonSettings
 from anchorline.spaces.table import Table
+
+_NAME = re.compile(r"(?=.{1,40}$)[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +92,59 @@ class Display:
     def own_label(self, text: str) -> str:
         """Return the model's label of a class that readers call so; the text itself if it is not such a name."""
         return next((label for label, name in self.labels.items() if name == text), text)
+
+
+def check_name(name: str) -> str:
+    """Return a name that can be a part of an address, or raise `ParameterError`."""
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"The name of a model is {name!r:.80}, but it is part of an address: at most 40 lower-case letters, "
+            'digits and single dashes. Type, for example, name = "car-loans" and title = "Car loans".'
+        )
+    return name
+
+
+@contextmanager
+def about_model(name: str) -> Iterator[None]:
+    """Say in an error which of several models it is about."""
+    try:
+        yield
+    except AnchorlineError as error:
+        each: BaseException | None = error
+        while name and isinstance(each, AnchorlineError):  # the command prints the first cause
+            each.args, each = (f"Model {name!r}: {each}",), each.__cause__
+        raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One model to serve, and everything about it.
+
+    Parameters
+    ----------
+    explainer
+        A model and a `Table` or `Contents`. The studio queries a locked copy; the given explainer does not change.
+    name
+        What readers call the model.
+    cases
+        Rows to explain instead of the training rows: a frame with their columns, or a list of dictionaries.
+    truth
+        What the model predicts, as it turned out: the name of this column, and one value per case.
+    reasons
+        Codes, side and prohibited columns of the reasons that are stated for adverse decisions; None states none.
+    fingerprint
+        What identifies the model in reports, such as the digest of its file.
+    display
+        Names for readers, units, and columns that nobody can change.
+    previous
+        The model before, with which this one is compared.
+    """
+
+    explainer: Explainer
+    name: str = "model"
+    cases: Any = None
+    truth: tuple[str, Sequence[Any]] | None = None
+    reasons: ReasonSettings | None = None
+    fingerprint: str | None = None
+    display: Display = field(default_factory=Display)
+    previous: Previous | None = None

@@ -10,6 +10,7 @@ import math
 import re
 import time
 import uuid
+from collections.abc import Mapping
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, urlencode
 
@@ -43,6 +44,7 @@ _HEADERS = {
 }
 _PROBES = frozenset({"/health", "/ready"})
 _OPEN_PATHS = _PROBES | frozenset({"/login", "/static/style.css", "/static/landing.js"})
+_MODEL = re.compile(r"/m/[a-z0-9-]{1,40}(?=/|$)")
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which the server would answer nobody else
 _MAX_FORM = 4096  # bytes of a login, which needs no token; a megabyte of fields would take a tenth of a second
@@ -53,19 +55,25 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Guard:
-    """ASGI middleware around the whole application."""
+    """ASGI middleware around the whole application: that at the root, and those of several models, by prefix."""
 
     def __init__(
-        self, app: ASGIApp, access: Access, limits: StudioLimits, metrics: Metrics, landing: bytes, proxy: Proxy
+        self,
+        apps: Mapping[str, ASGIApp],
+        access: Access,
+        limits: StudioLimits,
+        metrics: Metrics,
+        landing: bytes,
+        proxy: Proxy,
     ) -> None:
-        self._app, self._access, self._limits, self._metrics = app, access, limits, metrics
+        self._apps, self._access, self._limits, self._metrics = apps, access, limits, metrics
         self._landing, self._proxy = landing, proxy
         self._large, self._n_large = asyncio.Lock(), 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever the application raises."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self._apps[""](scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
@@ -90,14 +98,17 @@ class Guard:
             self._record(scope, reply, time.perf_counter() - start)
 
     def _as_inside(self, scope: Scope, headers: Headers) -> Scope:
-        """Return the scope as the application sees it: without the proxy's prefix, and GET instead of HEAD.
+        """Return the scope as the application sees it: without the prefixes, and GET instead of HEAD.
 
         The server omits the body of the answer to HEAD. A proxy may remove the prefix itself, or leave it.
         """
         path, prefix, client = scope["path"], self._proxy.root_path, scope.get("client")
         if prefix and path.startswith(f"{prefix}/"):
             path = path[len(prefix) :]
+        own = _MODEL.match(path)
+        path = path if own is None else path[own.end() :]
         state = scope.get("state", {}) | {"user": self._proxy.user(scope, headers)}
+        state["prefix"] = own[0] if own else ""
         state["address"] = client[0] if client else None
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scheme = self._proxy.scheme(scope, headers)
@@ -110,7 +121,8 @@ class Guard:
         if "content-length" in headers and "transfer-encoding" in headers:  # two lengths of one body
             detail = "The request has both Content-Length and Transfer-Encoding. Send only one of them."
             raise Problem(400, detail, headers={"Connection": "close"})
-        is_probe = path in _PROBES and is_address(host)
+        prefix = scope["state"]["prefix"]
+        is_probe = path in _PROBES and not prefix and is_address(host)
         if not is_probe and not self._access.is_own_host(host):
             detail = "The Host header does not name this server. Start it with --allow-host NAME to allow a name."
             raise Problem(421, detail)
@@ -121,8 +133,8 @@ class Guard:
             raise Problem(
                 403, "The request comes from another site. Only this server's own page may send requests."
             )
-        if path == root:  # relative addresses need the slash at the end
-            return RedirectResponse(f"{path}/", 303), receive
+        if path in ("", root):  # relative addresses need the slash at the end
+            return RedirectResponse(f"{root}{prefix}/", 303), receive
         is_admitted = self._access.admits(headers.get("authorization"), headers.get("cookie"))
         if is_landing and (answer := self._login_by_link(scope, is_admitted)):
             return answer, receive
@@ -137,7 +149,10 @@ class Guard:
             raise Problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
         if method in _METHODS_WITH_BODY and (is_admitted or path == "/login"):  # other bodies are not read
             receive = await self._read_body(scope, headers, receive)
-        return self._app, receive
+        app = self._apps.get("" if path in _OPEN_PATHS or path.startswith("/static/") else prefix)
+        if app is None:
+            raise Problem(404, "No model has this address. The page at the root lists the models.")
+        return app, receive
 
     def _login_by_link(self, scope: Scope, is_admitted: bool) -> ASGIApp | None:
         """Redirect a link with a token to the link without it, and set the cookie if the token is right.
@@ -152,8 +167,9 @@ class Guard:
         if not is_token and not is_admitted:
             return HTMLResponse(refused_landing(self._landing), 401)
         root, rest = self._proxy.root_path, urlencode([pair for pair in query if pair[0] != "token"])
+        here = f"{root}{scope['state']['prefix']}/"
         cookie = {"Set-Cookie": self._access.set_cookie(scope["scheme"] == "https", root)} if is_token else None
-        return RedirectResponse(f"{root}/?{rest}" if rest else f"{root}/", 303, cookie)
+        return RedirectResponse(f"{here}?{rest}" if rest else here, 303, cookie)
 
     async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """Read and check the whole body, and return a function that delivers it to the application."""
@@ -203,12 +219,13 @@ class Guard:
 
     def _record(self, scope: Scope, reply: "_Reply", seconds: float) -> None:
         """Update the metrics and write a log line."""
-        route = str(getattr(scope.get("route"), "path", "other"))
+        route, prefix = str(getattr(scope.get("route"), "path", "other")), scope["state"]["prefix"]
+        route = f"{prefix}{route}" if prefix in self._apps and "route" in scope else route
         method = scope["method"] if scope["method"] in _METHODS_WITH_BODY | {"GET", "HEAD", "OPTIONS"} else "other"
         self._metrics.requests.labels(route=route, method=method, status=str(reply.status)).inc()
         self._metrics.request_seconds.labels(route=route).observe(seconds)
         # The query string is never logged, because it may contain a token or a search text.
-        path = printable(scope["path"])[:200]
+        path = printable(f"{prefix}{scope['path']}")[:200]
         logger.info("%s %s %s %.1f ms id=%s", method, path, reply.status, 1000 * seconds, reply.request_id)
 
 

@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import json
-import math
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -41,7 +40,6 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
-        self.answered = -math.inf  # when the model last answered
         self.requests = Counter(
             "anchorline_requests_total",
             "Requests answered, by route, method and status.",
@@ -59,7 +57,7 @@ class Metrics:
         self.cache_lookups = Counter(
             "anchorline_cache_total", "Cache lookups, by outcome.", ("outcome",), registry=own
         )
-        self.model_rows = Counter("anchorline_model_rows_total", "Rows sent to the model.", registry=own)
+        self.model_rows = Counter("anchorline_model_rows_total", "Rows sent to a model.", ("model",), registry=own)
         self.jobs_waiting = Gauge("anchorline_jobs_waiting", "Jobs that wait for a turn.", registry=own)
         self.jobs_running = Gauge("anchorline_jobs_running", "Jobs that a thread runs.", registry=own)
         self.cache_entries = Gauge("anchorline_cache_entries", "Answers in the cache.", registry=own)
@@ -102,8 +100,10 @@ class AuditLog:
                 "this process may write to."
             ) from error
 
-    def record(self, state: Mapping[str, Any], route: str, content: Mapping[str, Any], outcome: str) -> None:
-        """Write a line about one request; ``state`` is that of its ASGI scope.
+    def record(
+        self, state: Mapping[str, Any], route: str, content: Mapping[str, Any], outcome: str, model: str
+    ) -> None:
+        """Write a line about one request; ``state`` is that of its ASGI scope, and ``model`` one of several.
 
         Raises `Problem` 503 if the line cannot be written: an answer that nobody could account for is not given.
         """
@@ -111,6 +111,7 @@ class AuditLog:
             "user": state.get("user"),
             "address": state.get("address"),
             "route": route,
+            **({"model": model} if model else {}),
             "case": _case(content),
             **{name: content[name] for name in _COHORT if name in content},
             "outcome": outcome,

@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import h11
@@ -17,9 +17,9 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anchorline.errors import ParameterError
-from anchorline.explainer import Explainer
 from anchorline.studio.access import is_loopback
 from anchorline.studio.app import LOOPBACK, Studio
+from anchorline.studio.display import Model
 from anchorline.studio.guard import refuse_connection
 from anchorline.studio.problems import MEDIA_TYPE, Problem
 
@@ -211,7 +211,7 @@ class StudioServer(uvicorn.Server):
 
 
 def prepare(
-    explainer: Explainer,
+    models: Model | Mapping[str, Model],
     *,
     on_ready: Callable[[str], None],
     host: str = "127.0.0.1",
@@ -224,8 +224,8 @@ def prepare(
 
     Parameters
     ----------
-    explainer
-        A model and a `Table`, or `Contents`.
+    models
+        The model, or several by name.
     on_ready
         Called once with the link, when the server answers requests.
     host, port
@@ -244,7 +244,7 @@ def prepare(
     is_wildcard = host in ("0.0.0.0", "::")
     loopback_names = LOOPBACK if is_wildcard or is_loopback(host) else frozenset()
     hosts = loopback_names | {host} | allow_hosts
-    studio = Studio(explainer, token=token, hosts=hosts, **options)
+    studio = Studio(models, token=token, hosts=hosts, **options)
     listener = bind(host, port)
     reachable = "127.0.0.1" if is_wildcard else host
     reachable = f"[{reachable}]" if ":" in reachable else reachable

@@ -6,8 +6,10 @@ only while a client waits.
 
 import copy
 import json
+import math
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -30,7 +32,7 @@ from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome
 from anchorline.rules.cover import cover
-from anchorline.settings import MOST_QUERIES, ReasonSettings, RuleSettings, Settings
+from anchorline.settings import MOST_QUERIES, RuleSettings, Settings
 from anchorline.spaces.table import Table
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.catalog import Catalog, TableCases
@@ -43,10 +45,9 @@ from anchorline.studio.cohort import (
     progress_of,
     sampled,
 )
-from anchorline.studio.display import Display, Previous
+from anchorline.studio.display import Model
 from anchorline.studio.job_queue import checkpoint, raise_if_canceled
 from anchorline.studio.known import Known, rules_of
-from anchorline.studio.observability import Metrics
 from anchorline.studio.problems import Problem, logger
 from anchorline.studio.schemas import (
     DEFAULT_COHORT,
@@ -81,6 +82,7 @@ from anchorline.verify import verify
 from anchorline.verify.check import read_result
 
 Built = TypeVar("Built", Explanation, Rule, Reasons)
+Count = Callable[[int], None]  # receives the number of rows that the model has answered
 # What the settings of a result may ask of its verification.
 _MOST = {
     "k": MAX_FACTS,
@@ -96,8 +98,8 @@ _MAX_KNOWN = 8  # choices of settings for which searches know verdicts; a byte p
 class LockedPredict:
     """A predict function behind a lock, because many models are not thread-safe."""
 
-    def __init__(self, predict: Callable[[Any], Any], lock: threading.Lock, metrics: Metrics) -> None:
-        self._predict, self._lock, self._metrics = predict, lock, metrics
+    def __init__(self, predict: Callable[[Any], Any], lock: threading.Lock, count: Count) -> None:
+        self._predict, self._lock, self._count = predict, lock, count
 
     def __call__(self, inputs: Any, **keywords: Any) -> Any:
         """Query the model once this thread holds the lock, unless every client has left."""
@@ -105,8 +107,7 @@ class LockedPredict:
         with self._lock:
             raise_if_canceled()  # the clients may have left while this thread waited for the lock
             answer = self._predict(inputs, **keywords)
-        self._metrics.model_rows.inc(len(inputs) if hasattr(inputs, "__len__") else 1)
-        self._metrics.answered = time.monotonic()
+        self._count(len(inputs) if hasattr(inputs, "__len__") else 1)
         return answer
 
     def __getattr__(self, name: str) -> Any:
@@ -115,7 +116,7 @@ class LockedPredict:
         return getattr(self._predict, name)
 
 
-def lock_model(explainer: Explainer, metrics: Metrics, *, ask_table: bool) -> tuple[Explainer, Any]:
+def lock_model(explainer: Explainer, count: Count, *, ask_table: bool) -> tuple[Explainer, Any]:
     """Return copies of the explainer and of its model that share one lock; the model does not change.
 
     With ``ask_table``, the model is asked about the rows of the table now, so that no explanation depends on which
@@ -123,20 +124,20 @@ def lock_model(explainer: Explainer, metrics: Metrics, *, ask_table: bool) -> tu
     """
     explainer.table_answers(ask=ask_table)
     lock = threading.Lock()
-    locked = explainer.asking_through(lambda ask: LockedPredict(ask, lock, metrics))
-    return locked, _lock_methods(explainer.model, lock, metrics)
+    locked = explainer.asking_through(lambda ask: LockedPredict(ask, lock, count))
+    return locked, _lock_methods(explainer.model, lock, count)
 
 
-def _lock_methods(model: Any, lock: threading.Lock, metrics: Metrics) -> Any:
+def _lock_methods(model: Any, lock: threading.Lock, count: Count) -> Any:
     """Return a copy of the model with locked methods, for `verify`, which queries the model directly."""
     if not callable(getattr(model, "predict", None)):
-        return LockedPredict(model, lock, metrics)
+        return LockedPredict(model, lock, count)
     locked = copy.copy(model)
     for name in ("predict", "predict_proba", "decision_function"):
         method = getattr(model, name, None)
         if callable(method):
             try:
-                setattr(locked, name, LockedPredict(method, lock, metrics))
+                setattr(locked, name, LockedPredict(method, lock, count))
             except AttributeError:  # the model's attributes are read-only, so it is queried without the lock
                 return model
     locked.counted_model = model  # by which `Explainer.digest` identifies it
@@ -146,49 +147,46 @@ def _lock_methods(model: Any, lock: threading.Lock, metrics: Metrics) -> Any:
 class ExplanationService:
     """Answers every kind of request; except for `verify`, an answer depends on its request only."""
 
-    def __init__(
-        self,
-        explainer: Explainer,
-        limits: StudioLimits,
-        metrics: Metrics,
-        truth: tuple[str, Sequence[Any]] | None = None,
-        reasons: ReasonSettings | None = None,
-        cases: Any = None,
-        display: Display | None = None,
-        previous: Previous | None = None,
-    ) -> None:
-        self._limits = limits
-        self._explainer, self._model = lock_model(explainer, metrics, ask_table=limits.max_queries >= MOST_QUERIES)
-        self._previous = previous
-        self._old_model = None if previous is None else _lock_methods(previous.model, threading.Lock(), metrics)
-        self.display = display or Display()
+    def __init__(self, model: Model, limits: StudioLimits, count: Count, cohorts: CohortCache) -> None:
+        self.id = uuid.uuid4().hex  # of everything that is kept about this model, which a reload may replace
+        self._limits, self._count, self.answered = limits, count, -math.inf  # when the model last answered
+        ask_table, explainer = limits.max_queries >= MOST_QUERIES, model.explainer
+        self._explainer, self._model = lock_model(explainer, self._counted, ask_table=ask_table)
+        self._about, self._previous = model, model.previous
+        if model.previous is not None:
+            self._old_model = _lock_methods(model.previous.model, threading.Lock(), self._counted)
+        self.display = model.display
         self.display.check(explainer.space.names, self._explainer.target.classes)
-        self.catalog = Catalog(self._explainer, cases, self.display)
-        self.truth = None if truth is None else Truth(*truth, self.catalog.n_rows, self.display.label)
+        self.catalog = Catalog(self._explainer, model.cases, self.display)
+        self.truth = None if model.truth is None else Truth(*model.truth, self.catalog.n_rows, self.display.label)
         if self.truth is not None and self._explainer.target.task != "number":
             self.catalog.rightness = self.truth.rightness
         # Raises errors about the codes, the prohibited columns and the reference now.
-        self._reasons = reasons
-        self._referring = None if reasons is None else self._explainer.referring_to(None, reasons)
-        self._lock, self._cohorts = threading.Lock(), CohortCache()
+        self._reasons = model.reasons
+        self._referring = None if model.reasons is None else self._explainer.referring_to(None, model.reasons)
+        self._lock, self._cohorts = threading.Lock(), cohorts
         self._explained: LRUCache[str, Any] = LRUCache(_MAX_EXPLANATIONS)
         self._topics = None
         if isinstance(explainer.space, Table):
-            self._topics = self.catalog.topics(() if reasons is None else reasons.codes)
+            self._topics = self.catalog.topics(() if model.reasons is None else model.reasons.codes)
         self._known: LRUCache[str, Known] = LRUCache(_MAX_KNOWN)
         self._rules: LRUCache[str, Any] = LRUCache(_MAX_KNOWN)
         self._n_noted = 0
 
-    def about(self, name: str, fingerprint: str | None) -> bytes:
+    def _counted(self, n_rows: int) -> None:
+        self._count(n_rows)
+        self.answered = time.monotonic()
+
+    def about(self) -> bytes:
         """Return the description of the model and the cases that the page needs at its start."""
         target, space = self._explainer.target, self._explainer.space
         is_table = isinstance(space, Table)
         content = {
-            "name": printable(name),
+            "name": printable(self._about.name),
             "version": __version__,
             "rows": self.catalog.n_rows,
             "fingerprint": space.fingerprint,
-            "model_fingerprint": fingerprint,
+            "model_fingerprint": self._about.fingerprint,
             "is_ranked": target.task != "label",
             "columns": [each | self._named(each["name"]) for each in self.catalog.cases.describe()],
             "immutable": [self.display.column(name) for name in self.display.immutable],
@@ -552,7 +550,9 @@ class ExplanationService:
         explainer, settings = self.explainer_for(self._comparable(request.output)), self._settings(request)
         if not isinstance(explainer.space, Table):
             raise Problem(422, "The cases are not rows of a table, so that no summary of many cases exists.")
-        key = json.dumps({"rules": with_rules, **request.model_dump(exclude={"format"})}, sort_keys=True)
+        key = json.dumps(
+            {"of": self.id, "rules": with_rules, **request.model_dump(exclude={"format"})}, sort_keys=True
+        )
         rule_settings = RuleSettings(queries=self._queries(None), sigma=request.sigma)
 
         def build() -> Cohort:
