@@ -41,7 +41,7 @@ STARTS = 5  # starts of the demonstration
 # What honest clients ask of the wide table: a change of one of four columns.
 CHANGE = {"k": 1, "n": 1, "target": "+0.2", "fixed": [f"x{j}" for j in range(4, WIDE)]}
 LARGE_BODY = json.dumps({"row": {f"c{i}": i for i in range(60_000)}}).encode()  # which is refused
-ROUNDS, PER_ROUND = 4, 60  # rounds without and with hostile clients, in turns, and honest requests per round
+ROUNDS, PER_ROUND = 8, 60  # rounds without and with hostile clients, in turns, and honest requests per round
 
 Request = tuple[str, Any, str | None]  # path, body and the expected answer, if it is known
 

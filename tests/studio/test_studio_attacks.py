@@ -144,7 +144,7 @@ def test_long_jobs_make_room_and_are_not_starved():
         ends.append(name)
         return b""
 
-    short = [lambda begun: work(begun, 0.1, "short")] * 40
+    short = [lambda begun: work(begun, 0.1, "short")] * 100
     long = [lambda begun: work(begun, 0.6, "first"), lambda begun: work(begun, 0.6, "second")]
     jobs = JobQueue(StudioLimits(workers=1), Metrics())
     run_jobs(jobs, [*long, *short])

@@ -5,7 +5,7 @@ left or its time is up. Checkpoints are the queries of the model, the steps of t
 other loop that may take long. There, a job also gives its turn to others:
 
 - Jobs that have run for less than a quarter of a second come first. While they wait, longer ones together get a
-  fifth of the time, so that no number of expensive requests holds up the others, and none is starved.
+  tenth of the time, so that no number of expensive requests holds up the others, and none is starved.
 - Among equals, the lowest `Job.rank` comes first: time that a job has run counts as if it had arrived later. The
   time counts in steps that double, so that equally long jobs end one after another, and not all at the end.
 
@@ -34,7 +34,7 @@ from anchorline.studio.problems import Problem
 _SLICE = 0.25  # seconds; a job that has run for longer makes room for those that have not
 _STEP = _SLICE / 8  # the first step of the time that counts for the rank
 _PATIENCE = 3.0  # seconds by which a job falls behind, per second that it has run
-_SHARE = 0.2  # of the time, for long jobs while others wait
+_SHARE = 0.1  # of the time, for long jobs while others wait
 _MOST_OWED, _MOST_BORROWED = 0.1, 1.0  # seconds of long jobs in a row while others wait, and without a turn
 _CHECK_EVERY = 0.01  # seconds between two looks at the queue
 _STUCK_SECONDS = 5.0  # a thread that has not stopped this long after it should is stuck
