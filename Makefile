@@ -8,7 +8,7 @@ N ?= 50000
 CHROMIUM ?= /usr/bin/chromium
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help demo quick test first-try test-oldest test-newest test-wheel check docs bench soak format clean
+.PHONY: help demo quick test first-try test-oldest test-newest test-wheel check docs bench bench-outside soak format clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ check: $(VENV)/.dev  ## lint, format, strict types, import directions, doctests
 
 bench: $(VENV)/.dev  ## figures to benchmarks/results/*.json and a page
 	$(ONE_THREAD) $(BIN)/python -m benchmarks --data $(DATA)
+
+bench-outside: $(VENV)/.dev  ## benchmarks that others wrote, each in an environment of its own: make bench-outside QUICK=--quick
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.outside --data $(DATA) $(QUICK)
 
 soak: $(VENV)/.dev  ## the generated-problem tests for longer: make soak N=100000
 	$(ONE_THREAD) ANCHORLINE_SOAK=$(N) $(BIN)/python -m pytest -n 2 -m generated tests

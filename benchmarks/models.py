@@ -15,13 +15,18 @@ N_TRAINING = 3000
 
 def fitted_model(data: Path, dataset_id: int, model: str) -> tuple[str, Any, Any]:
     """Train a model on at most ``N_TRAINING`` rows of a raw table; return the table's name, rows and model."""
-    dataset, rng = read_dataset(data, dataset_id), np.random.default_rng(SEED)
-    sample = rng.choice(len(dataset.frame), size=min(N_TRAINING, len(dataset.frame)), replace=False)
+    dataset, sample = training_rows(data, dataset_id)
     frame, target = _prepared(dataset, sample)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # networks that stop early
         fitted = pipeline_of(frame, model, dataset.kind == "classification").fit(frame, target)
         return dataset.name, frame, fitted
+
+
+def training_rows(data: Path, dataset_id: int) -> tuple[Dataset, np.ndarray]:
+    """Return a raw table, and the numbers of the rows on which `fitted_model` trains."""
+    dataset, rng = read_dataset(data, dataset_id), np.random.default_rng(SEED)
+    return dataset, rng.choice(len(dataset.frame), size=min(N_TRAINING, len(dataset.frame)), replace=False)
 
 
 def _prepared(dataset: Dataset, sample: np.ndarray) -> tuple[Any, np.ndarray]:

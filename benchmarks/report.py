@@ -35,7 +35,10 @@ def write_json(directory: Path, name: str, rows: Sequence[Row]) -> None:
 
 def write_page(directory: Path) -> Path:
     """Write ``README.md`` from the JSON files of all sections in the same folder."""
-    head = "What `make bench` measured, in short. The JSON files beside this page hold all rows and columns."
+    head = (
+        "What `make bench` measured, in short. The JSON files beside this page hold all rows and columns. What "
+        "benchmarks say that others wrote is on the page `outside.md` beside it (`make bench-outside`)."
+    )
     parts = [f"# Benchmark results\n\n{head}\n"]
     for name, section in SECTIONS.items():
         file = directory / f"{name}.json"

@@ -18,6 +18,7 @@ SHOWN = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "benchmarks/results/README.md": "project/benchmarks.md",
+    "benchmarks/results/outside.md": "project/outside.md",
 }
 _FENCE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\[([^]]*)\]\((\.\./[^)#\s]+)\)")

@@ -1,0 +1,120 @@
+"""The paper's exact solver beside OKRidge and L0BnB, on samples of the paper's problems.
+
+Both packages choose the best k columns of a least-squares problem, so the box and the variant without constant of
+(P4) are left out. They need NumPy 1: this module solves our side and asks a process with their environment, which
+reads the samples from a file. Their supports are fitted again, so that all objectives are computed alike.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anchorline.paper import Evidence, Limits, Neighborhood, Problem, Solution, Status, solve_exact
+from anchorline.paper.problem import Variant
+from benchmarks.child import Child
+from benchmarks.datasets import available
+from benchmarks.outside.child import run
+from benchmarks.tasks import load_benchmark
+
+TABLES = (29, 42192, 43672, 44962, 42352, 46132)  # those whose networks are trained in seconds
+SIZES = (2, 4, 7)  # literals; with the constant, the paper's k = 3, 5 and 8
+SECONDS = 30.0  # after which a solver ends without a proof
+SAME = 1e-6  # of the mean squared drop
+CACHE = Path("build/outside/models")
+
+
+class BestSubset(Problem):
+    """The best sum of at most k - 1 literals and a free constant: plain best-subset selection."""
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The one variant."""
+        return (Variant(self.k - 1, -np.inf, np.inf),)
+
+
+def measure(data: Path, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield one row per table, size and solver: how often it is as good, proves it, and its time over ours."""
+    n_samples, n_instances = (1000, 1) if quick else (5000, 2)
+    ids = [row.id for row in available(data) if row.id in TABLES]
+    for dataset_id in ids[:2] if quick else ids:
+        benchmark = load_benchmark(data, dataset_id, cache=CACHE)
+        samples = []
+        for x in benchmark.instances[:n_instances]:
+            around = Neighborhood(benchmark.predict, x, 1.0, 0)
+            sample = around.sample(n_samples)
+            samples.append((sample.flips.astype(bool), sample.drops, around.prediction))
+        content = [(flips, drops) for flips, drops, _ in samples]
+        with Child(os.environ["ANCHORLINE_OUTSIDE"], "benchmarks.outside.subsets", content) as child:
+            for size in SIZES:
+                answers = [_answers(child, place, *each, size) for place, each in enumerate(samples)]
+                for solver in ("anchorline", "OKRidge", "L0BnB"):
+                    found = [each[solver] for each in answers if solver in each]
+                    if found:
+                        row = {"table": benchmark.name, "literals": benchmark.dimension, "chosen": size}
+                        yield row | {"solver": solver, "problems": len(found)} | _summary(found)
+
+
+def _answers(
+    child: Child, place: int, flips: np.ndarray, drops: np.ndarray, prediction: float, size: int
+) -> dict[str, dict[str, Any]]:
+    start = time.process_time()
+    evidence = Evidence.from_sample(flips, drops)
+    best = _solved(evidence, prediction, size)
+    seconds = time.process_time() - start
+    found = {"anchorline": _judged(evidence, best, best, seconds, best.status is Status.OPTIMAL, seconds)}
+    for solver, settings in (("OKRidge", {}), ("L0BnB", _penalty(evidence, prediction, size, best))):
+        if settings is None:
+            continue
+        answer = child.ask(place=place, solver=solver, size=size, seconds=SECONDS, **settings)
+        support = np.array(answer["support"], dtype=int)
+        problem = BestSubset(evidence, max(size, len(support)) + 1, prediction, box=None)
+        objective = problem.objective(problem.fit(support)[0])
+        same_size = len(support) == size or solver == "OKRidge"
+        found[solver] = _judged(evidence, best, objective, answer["seconds"], answer["proven"], seconds) | {
+            "same_size": same_size
+        }
+    return found
+
+
+def _solved(evidence: Evidence, prediction: float, size: int) -> Solution:
+    return solve_exact(BestSubset(evidence, size + 1, prediction, box=None), Limits(time_limit=SECONDS))
+
+
+def _penalty(evidence: Evidence, prediction: float, size: int, best: Solution) -> dict[str, Any] | None:
+    """Return the price per literal at which the best sum of all sizes has this size; None if there is none.
+
+    L0BnB also gets our sum as its first guess, so that it only has to prove it or to find a better one.
+    """
+    values = [evidence.drop_square] + [_solved(evidence, prediction, s).objective for s in range(1, size + 3)]
+    low = max((values[size] - values[s]) / (s - size) for s in range(size + 1, len(values)))
+    high = min((values[s] - values[size]) / (size - s) for s in range(size))
+    if high <= low * (1 + 1e-6):
+        return None
+    return {"price": (low + high) / 2, "guess": best.contributions.tolist()}
+
+
+def _judged(
+    evidence: Evidence, best: Solution, found: Any, seconds: float, proven: bool, ours: float
+) -> dict[str, Any]:
+    objective = best.objective if isinstance(found, Solution) else found
+    excess = (objective - best.objective) / evidence.drop_square
+    return {"excess": excess, "proven": proven, "seconds": seconds, "ratio": seconds / ours, "same_size": True}
+
+
+def _summary(found: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "same": sum(abs(each["excess"]) <= SAME and each["same_size"] for each in found),
+        "better": sum(each["excess"] < -SAME and each["same_size"] for each in found),
+        "proven": sum(bool(each["proven"]) for each in found),
+        "largest_excess": max(each["excess"] for each in found),
+        "median_seconds": float(np.median([each["seconds"] for each in found])),
+        "median_times_ours": float(np.median([each["ratio"] for each in found])),
+    }
+
+
+if __name__ == "__main__":
+    run(measure)
