@@ -1,11 +1,10 @@
 # Every target installs the Python packages that it needs in its own virtual environment. Needed beforehand: Python
-# 3.11 or newer and make; for the tests also Chromium and Java 17 (see CONTRIBUTING.md).
+# 3.11 or newer and make. The tests also use Chromium and Java 17, which are installed if possible (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/datasets
 N ?= 50000
-CHROMIUM ?= /usr/bin/chromium
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: help demo quick test first-try test-oldest test-newest test-wheel check docs bench bench-outside soak format clean
@@ -25,9 +24,9 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check,docs]'
 	touch $@ $(VENV)/.demo $(VENV)/.docs
 
-$(CHROMIUM):  # pages are tested in a real browser
-	apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium || \
-	{ echo "The tests need Chromium: install it (Debian: apt-get install chromium)."; exit 1; }
+$(VENV)/.tools: $(VENV)/.dev  # a browser for the pages and Java for Spark, where they can be installed
+	$(BIN)/python .ci/tools.py
+	touch $@
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
@@ -51,7 +50,7 @@ quick: $(VENV)/.dev  ## lint, contract tests and fast unit tests, for every comm
 	$(BIN)/ruff format --check .
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist worksteal $(QUICK)
 
-test: $(VENV)/.dev $(CHROMIUM)  ## all tests, with coverage
+test: $(VENV)/.tools  ## all tests, with coverage
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
 test-oldest: $(BIN)/python  ## the tests with the oldest declared version of every dependency
@@ -60,11 +59,11 @@ test-oldest: $(BIN)/python  ## the tests with the oldest declared version of eve
 test-newest: $(BIN)/python  ## the tests with the newest dependencies, on every Python of the machine
 	$(BIN)/python .ci/newest.py
 
-first-try: $(VENV)/.dev $(CHROMIUM)  ## the first call with every kind of model and table, and a notebook
+first-try: $(VENV)/.tools  ## the first call with every kind of model and table, and a notebook
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,first-try]'
 	$(ONE_THREAD) ANCHORLINE_PAGE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/first_try tests/browser/test_notebook.py
 
-test-wheel: $(BIN)/python $(CHROMIUM)  ## the tests on the wheel, installed in another folder
+test-wheel: $(VENV)/.tools  ## the tests on the wheel, installed in another folder
 	$(BIN)/python .ci/wheel.py
 
 check: $(VENV)/.dev  ## lint, format, strict types, import directions, doctests

@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import sync_playwright
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import anchorline as al
@@ -34,7 +33,7 @@ from anchorline.verify import check
 from anchorline.verify.check import leaves_of
 from helpers.made_cases import CASES
 from helpers.made_rules import RULES
-from helpers.pages import ARGUMENTS, CHROMIUM
+from helpers.pages import started
 from helpers.sealing import resealed, with_change
 
 SOURCE = pathlib.Path(al.__file__).parents[1]
@@ -692,10 +691,7 @@ def hostile_views():
 
 
 def test_6_hostile_names_stay_text_in_every_view(tmp_path):
-    if not CHROMIUM.exists():
-        pytest.fail(f"{CHROMIUM} does not exist. This test needs Chromium. Type: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+    with started() as browser:
         for number, (name, markup) in enumerate(hostile_views()):
             path = tmp_path / f"{number}.html"
             path.write_text(markup, encoding="utf-8")
@@ -710,7 +706,6 @@ def test_6_hostile_names_stay_text_in_every_view(tmp_path):
             assert not outside, name
             assert page.locator("script, [onerror], [onload], img[src=x]").count() == 0, name
             page.close()
-        browser.close()
 
 
 def mutants(record, values):

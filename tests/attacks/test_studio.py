@@ -23,7 +23,6 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import sync_playwright
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 import anchorline as al
@@ -32,7 +31,7 @@ from anchorline.studio.access import Proxy, StudioLimits
 from anchorline.studio.display import Previous
 from anchorline.studio.problems import LogFormatter
 from anchorline.studio.schemas import MAX_ALTERNATIVES, MAX_CHANGES, MAX_COHORT, MAX_FACTS, MAX_REASONS
-from helpers.pages import ARGUMENTS, CHROMIUM, TIMEOUT, ready
+from helpers.pages import TIMEOUT, ready, started
 from helpers.sealing import resealed
 from helpers.studio import (
     HOSTILE,
@@ -642,8 +641,6 @@ def test_7_an_infinite_target_is_refused(target):
 
 def test_7_hostile_names_stay_text_in_the_page():
     """Markup as every name that reaches the page: of the model, columns, categories, classes and codes."""
-    if not CHROMIUM.exists():
-        pytest.fail(f"{CHROMIUM} does not exist. This test needs Chromium. Type: apt-get install chromium")
     explainer = hostile_explainer()
     explainer = al.Explainer(
         explainer.model, explainer.space, classes=["<b>no</b>", HOSTILE], output=HOSTILE, threshold=0.5
@@ -653,8 +650,7 @@ def test_7_hostile_names_stay_text_in_the_page():
         codes={name: (HOSTILE[:20], f"{HOSTILE} {name}") for name in hostile_frame()}
     )
     truth = (HOSTILE, np.where(scores > 0.4, HOSTILE, "<b>no</b>"))
-    with live(explainer, name=HOSTILE, truth=truth, reasons=reasons) as server, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+    with live(explainer, name=HOSTILE, truth=truth, reasons=reasons) as server, started() as browser:
         page = browser.new_page()
         page.set_default_timeout(TIMEOUT)
         page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
@@ -671,7 +667,6 @@ def test_7_hostile_names_stay_text_in_the_page():
         page.wait_for_selector("#overview h2:has-text('Which facts matter?')")
         assert page.locator("body script, main img, [onerror], [onload], img[src=x]").count() == 0
         assert "broken" not in page.title()
-        browser.close()
     assert [each for each in seen if not each.startswith((f"{server.base}/", "data:", "blob:"))] == []
 
 

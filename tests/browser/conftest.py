@@ -3,10 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from anchorline.studio.demo import demo_explainer
-from helpers.pages import ARGUMENTS, CHROMIUM, TIMEOUT
+from helpers.pages import TIMEOUT, started
 from helpers.studio import live
 
 
@@ -23,12 +22,8 @@ def server(explainer):
 
 @pytest.fixture(scope="module")
 def browser():
-    if not CHROMIUM.exists():
-        pytest.fail(f"{CHROMIUM} is missing; the studio is tested in it. Type: apt-get install chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+    with started() as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture

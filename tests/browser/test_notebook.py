@@ -9,13 +9,10 @@ import re
 
 import pytest
 
-from helpers.pages import CHROMIUM
-
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (extra first-try)")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra first-try)")
 nbconvert = pytest.importorskip("nbconvert", reason="nbconvert is not installed (extra first-try)")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra first-try)")
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing")
 
 SETUP = """import anchorline as al
 import numpy as np

@@ -1,6 +1,7 @@
 """Dask, Ray and Spark return the same bytes, also after a worker was killed; each engine starts once."""
 
 import os
+import shutil
 import sys
 
 import cloudpickle
@@ -250,6 +251,7 @@ def test_ray(expected, expected_of_laws, expected_rules, tmp_path, monkeypatch):
         ray.shutdown()
 
 
+@pytest.mark.skipif(shutil.which("java") is None, reason="Java is missing. Type: python .ci/tools.py")
 def test_spark(expected, expected_of_laws, expected_rules, tmp_path, monkeypatch):
     for name, value in {**HOME, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)

@@ -1,9 +1,13 @@
 """The browser of the tests; waiting for the studio's page in it, and reading it."""
 
-import pathlib
+import contextlib
+import shutil
 import time
 
-CHROMIUM = pathlib.Path("/usr/bin/chromium")
+import pytest
+from playwright.sync_api import Error, sync_playwright
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -14,6 +18,21 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 TIMEOUT = 20_000  # milliseconds; long, because the machine may be busy
+
+
+@contextlib.contextmanager
+def started():
+    """Start the machine's browser, or Playwright's own; without one, the test skips."""
+    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        except Error:
+            if program is not None:
+                raise
+            pytest.skip("Chromium is missing. Type: python .ci/tools.py")
+        yield browser
+        browser.close()
 
 
 def wait_until(page, expression):
