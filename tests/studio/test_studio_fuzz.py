@@ -27,7 +27,7 @@ SETTINGS = hypothesis.settings(
     suppress_health_check=list(hypothesis.HealthCheck),
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
-SCHEMA = schemathesis.openapi.from_dict(studio_of(slow_explainer(SlowModel(0))).apps[""].openapi())
+SCHEMA = schemathesis.openapi.from_dict(studio_of(slow_explainer(SlowModel(0))).app.apps[""].openapi())
 OPERATIONS = {result.ok().label: result.ok() for result in SCHEMA.get_all_operations()}
 
 

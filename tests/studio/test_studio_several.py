@@ -125,7 +125,12 @@ def test_health_metrics_and_the_audit_log_tell_about_all_models(client, log):
         assert f'method="POST",route="/m/{name}/v1/answer",status="200"' in text
     client.get("/m/another/static/style.css")
     assert "another" not in client.get("/metrics").text
-    lines = {line["request_id"]: line for line in map(json.loads, log.read_text().splitlines())}
+    lines = {line.get("request_id"): line for line in map(json.loads, log.read_text().splitlines())}
+    assert lines[None] == {
+        "time": lines[None]["time"],
+        "route": "server",
+        "models": {"loans": None, "hostile": None},
+    }
     assert (lines["of-loans"]["model"], lines["of-hostile"]["model"]) == ("loans", "hostile")
 
 

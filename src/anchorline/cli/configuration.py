@@ -1,6 +1,7 @@
 """The configuration file of ``anchorline serve``: its options by name, and what only a file can say."""
 
 import difflib
+import logging
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,25 +14,12 @@ from anchorline.errors import ParameterError
 PREFIX = "ANCHORLINE_STUDIO"
 TABLES = ("names", "units", "labels", "groups")  # of the file, each with texts or lists
 #: Options of the whole server, however many models it has.
-OF_SERVER = frozenset(
-    {
-        "host",
-        "port",
-        "no_token",
-        "allow_host",
-        "max_queries",
-        "queue",
-        "workers",
-        "time_limit",
-        "root_path",
-        "behind_proxy",
-        "user_header",
-        "audit_log",
-        "log_format",
-        "demo",
-    }
-)
+OF_SERVER = frozenset({
+    "host", "port", "no_token", "token_file", "allow_host", "max_queries", "queue", "workers", "time_limit",
+    "root_path", "behind_proxy", "user_header", "audit_log", "log_format", "demo",
+})  # fmt: skip
 _ONLY_TYPED = ("config", "check", "help", "debug", "verbose", "model_option")
+_log = logging.getLogger(__name__)
 Plan = dict[str, tuple[Given, dict[str, Any]]]  # by the name of a model, its options and its tables
 
 
@@ -58,6 +46,14 @@ class Configuration:
             name: (_given(self._ctx, self.defaults | options), tables)
             for name, (options, tables) in self._models.items()
         }
+
+    def again(self) -> Plan:
+        """Read the file again, and return the models to serve; options of the server stay as they are."""
+        now = Configuration(self._ctx, self._path)
+        changed = [key for key in sorted(OF_SERVER) if now.defaults.get(key) != self.defaults.get(key)]
+        if changed:
+            _log.warning("Restart the server to change %s, which a reload leaves as it is.", ", ".join(changed))
+        return now.plan(_given(self._ctx, now.defaults))
 
     def _named(self, models: list[Any]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         """Return the options and the tables of every model by its name."""

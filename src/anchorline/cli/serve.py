@@ -13,7 +13,6 @@ import narwhals as nw
 import numpy as np
 
 from anchorline.cli import options as opt
-from anchorline.cli.codes import with_option_names
 from anchorline.cli.configuration import PREFIX, Plan, read_configuration
 from anchorline.cli.console import State, is_terminal, print_message, print_result
 from anchorline.cli.inputs import (
@@ -50,6 +49,7 @@ _SERVER = {
     "host": option(str, "Address to listen on; by default only this machine.", default="127.0.0.1"),
     "port": option(int, "Port to listen on; 0 selects a free port.", default=8377, min=0, max=65_535),
     "no_token": switch("Admit every user of this machine without a token; only on a loopback host."),
+    "token_file": option(Path, "A file with the token, or with several on lines of their own.", "FILE"),
     "allow_host": option(list[str], "Another host name of this server. Repeatable.", "NAME"),
     "max_queries": option(int, "Maximum number of answers of the model per request.", default=20_000, min=32),
     "queue": option(int, "Maximum number of waiting requests; more receive 429.", default=64, min=1),
@@ -138,9 +138,20 @@ def serve(given: Given) -> None:
     plan = {"": (given, {})} if given.config is None else given.config.plan(given)
     models = _models(plan, lambda name, text: print_progress(f"{name}: {text}" if name else text))
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("anchorline.studio.reload").setLevel(logging.INFO)
+
+    def again() -> Any:
+        plan = {"": (given, {})} if given.config is None else given.config.again()
+        models = _models(plan, lambda name, text: None)
+        return models.get("", models)
+
+    # A terminal that is closed sends SIGHUP, too, and should end the server.
+    reload = None if any(map(os.isatty, range(3))) else again
     server = prepare(
         models.get("", models),
-        on_ready=_print_link,
+        on_ready=functools.partial(_print_link, given.token_file),
+        reload=reload,
+        token_file=given.token_file,
         host=given.host,
         port=given.port,
         with_token=not given.no_token,
@@ -160,7 +171,7 @@ def serve(given: Given) -> None:
 
 
 def _models(plan: Plan, say: Callable[[str, str], Any]) -> dict[str, Any]:
-    """Return the models to serve by name; if several are wrong, all of their errors are printed."""
+    """Return the models to serve by name; if several are wrong, the error names all."""
     from anchorline.studio.display import about_model  # noqa: PLC0415  heavy
 
     models, errors = {}, []
@@ -170,10 +181,9 @@ def _models(plan: Plan, say: Callable[[str, str], Any]) -> dict[str, Any]:
                 models[name] = _model(given, tables, functools.partial(say, name))
         except AnchorlineError as error:
             errors.append(error)
-    for each in errors[:-1]:
-        print_message(with_option_names(str(each)))
     if errors:
-        raise errors[-1]
+        errors[0].args = (" ".join(map(str, errors)),)
+        raise errors[0]
     return models
 
 
@@ -270,13 +280,13 @@ def _digest(spec: str, model: Any) -> str | None:
     return None if not Path(spec).is_file() or has_external_data(model) else f"sha256:{file_digest(spec)}"
 
 
-def _print_link(link: str) -> None:
+def _print_link(token_file: Path | None, link: str) -> None:
     """Print the link; the token in it only if this server made it, and to a terminal, because logs are kept."""
     address, _, token = link.partition("?token=")
-    is_given = TOKEN_VARIABLE in os.environ
+    is_given = TOKEN_VARIABLE in os.environ or token_file is not None
     print_result(f"Open {link if token and not is_given and is_terminal() else address}")
     if is_given and token:
-        print_result(f"The token is that of {TOKEN_VARIABLE}.")
+        print_result(f"The token is that of {TOKEN_VARIABLE if token_file is None else token_file}.")
     elif token and not is_terminal():
         print_result(f"The token is printed to terminals only. Set {TOKEN_VARIABLE} to choose it.")
     print_result("Stop with Ctrl-C.")

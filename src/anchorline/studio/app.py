@@ -5,7 +5,6 @@ import html
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
@@ -54,6 +53,9 @@ _LONGER = 10  # times the time limit, for comparisons
 _PATIENCE = 5.0  # seconds within which the model must answer
 
 
+Loaded = tuple[dict[str, "Served"], dict[str, FastAPI]]  # models by name, and applications by prefix
+
+
 class Studio:
     """One or several served models, and what they share; `app` is the ASGI application.
 
@@ -84,30 +86,36 @@ class Studio:
         audit_log: Path | None = None,
     ) -> None:
         self.proxy, self.audit, self.limits = proxy or Proxy(), AuditLog(audit_log), limits or StudioLimits()
-        self.access, self.metrics = Access(token, hosts), Metrics()
+        self.metrics, self._hosts = Metrics(), hosts
         self.jobs, self.cohorts = JobQueue(self.limits, self.metrics), CohortCache()
         # Read once at start; a requested name is never used as a path on disk.
         folder = resources.files("anchorline.studio").joinpath("static")
         self.files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
         self.comparing: set[str | None] = set()  # users whose comparison is under way
-        self.served = self.load(models)
-        self.apps, landing = build_apps(self), self.files["landing.html"]
-        self.app = Guard(self.apps, self.access, self.limits, self.metrics, landing, self.proxy)
+        self.served: dict[str, Served] = {}  # by name; the only one of a server has the name ""
+        landing = self.files["landing.html"]
+        access = Access(None, hosts)
+        self.app = Guard({}, access, self.limits, self.metrics, landing, self.proxy, self.jobs.abandon)
+        self.switch(self.load(models), token)
 
-    def load(self, models: Model | Mapping[str, Model]) -> dict[str, "Served"]:
-        """Return the models ready to be served, by name; the only one of a server has the name "".
+    def load(self, models: Model | Mapping[str, Model]) -> Loaded:
+        """Return the models ready to be served, beside those that are; safe to call from any thread.
 
         Raises `ParameterError` for a name that cannot be part of an address, and what is wrong with a model.
         """
-        if isinstance(models, Model):
-            return {"": Served(self, "", models)}
-        if not models:
+        if not isinstance(models, Model) and not models:
             raise ParameterError("The server has no model. Name at least one.")
         served = {}
-        for name, model in models.items():
+        for name, model in ({"": models} if isinstance(models, Model) else models).items():
             with about_model(name):
-                served[name] = Served(self, check_name(name), model)
-        return served
+                served[name] = Served(self, name if isinstance(models, Model) else check_name(name), model)
+        return served, build_apps(self, served)
+
+    def switch(self, loaded: Loaded, token: str | None) -> None:
+        """Serve these models from the next request on, with this token; requests under way end as they began."""
+        self.served, self.app.apps = loaded
+        self.access = self.app.access = Access(token, self._hosts)
+        self.audit.note("models", {name or each.title: each.fingerprint for name, each in self.served.items()})
 
     async def reasons(self) -> list[str]:
         """Return why requests about cases cannot be answered; nothing if they can."""
@@ -129,12 +137,12 @@ class Studio:
             raise Problem(404, "No file of that name exists.")
         return Response(self.files[name], media_type=_MEDIA_TYPES[name.partition(".")[2]])
 
-    def index(self) -> bytes:
+    def index(self, served: Mapping[str, "Served"]) -> bytes:
         """Return the page that lists the models."""
         lines = [
             f'<li><a href="m/{name}/">{html.escape(printable(each.title))}</a> '
             f"<span>{each.service.catalog.n_rows:,} cases</span></li>"
-            for name, each in self.served.items()
+            for name, each in served.items()
         ]
         return self.files["models.html"].replace(b"<li></li>", "\n".join(lines).encode(), 1)
 
@@ -143,7 +151,7 @@ class Served:
     """One model of a studio: its service, and how its requests are answered."""
 
     def __init__(self, studio: Studio, name: str, model: Model) -> None:
-        self.studio, self.name, self.title = studio, name, model.name
+        self.studio, self.name, self.title, self.fingerprint = studio, name, model.name, model.fingerprint
         self.prefix = f"/m/{name}" if name else ""
         count = studio.metrics.model_rows.labels(model=name).inc
         self.service = ExplanationService(model, studio.limits, count, studio.cohorts)
@@ -255,15 +263,16 @@ def create_app(explainer: Explainer, *, token: str | None, **options: Any) -> Gu
     return Studio(Model(explainer=explainer, **about), token=token, **options).app
 
 
-def build_apps(studio: Studio) -> dict[str, FastAPI]:
+def build_apps(studio: Studio, served: Mapping[str, Served]) -> dict[str, FastAPI]:
     """Return the application at the root and those of several models, by the prefix of their addresses."""
     apps = {"": _new_app(studio, "")}
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
     common: dict[str, Any] = {"dependencies": [bearer], "responses": schemas.PROBLEMS}
-    for prefix, served in {each.prefix: each for each in studio.served.values()}.items():
-        apps.setdefault(prefix, _new_app(studio, prefix))
-        for routes in (_explain_routes, _cases_routes, _page_routes):
-            apps[prefix].include_router(routes(served), **common)
+    for each in served.values():
+        app = apps.setdefault(each.prefix, apps[""] if not each.prefix else _new_app(studio, each.prefix))
+        app.state.served = each
+        for routes in _ROUTES:
+            app.include_router(routes, **common)
     apps[""].include_router(_open_routes(studio), responses=schemas.PROBLEMS)
 
     @apps[""].get("/metrics", summary="Prometheus metrics", response_class=Response, tags=["programs"], **common)
@@ -276,7 +285,7 @@ def build_apps(studio: Studio) -> dict[str, FastAPI]:
         if prefix:
             page = page.replace(b'id="all-models" hidden', b'id="all-models"', 1)
         elif len(apps) > 1:
-            page = studio.index()
+            page = studio.index(served)
         app.add_api_route("/", _page(page), include_in_schema=False)
     return apps
 
@@ -290,12 +299,6 @@ def _page(content: bytes) -> Callable[[], Any]:
 
 def _new_app(studio: Studio, prefix: str) -> FastAPI:
     """Return an application without routes, whose addresses begin with a prefix."""
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        studio.jobs.abandon()
-
     address = studio.proxy.root_path + prefix
     app = FastAPI(
         title="anchorline Studio",
@@ -303,7 +306,6 @@ def _new_app(studio: Studio, prefix: str) -> FastAPI:
         summary="Explains one prediction as a short sum of facts that adds up exactly.",
         docs_url=None,  # FastAPI's page loads scripts from another host
         redoc_url=None,
-        lifespan=lifespan,
         generate_unique_id_function=_operation_id,
         servers=[{"url": address}] if address else None,
     )
@@ -330,12 +332,21 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _add_posts(router: APIRouter, served: Served) -> Callable[..., None]:
+def _served(request: Request) -> Served:
+    """Return the model that a request is about.
+
+    Routes are common to all models and hold none of them, because FastAPI remembers functions of routes forever.
+    """
+    served: Served = request.app.state.served
+    return served
+
+
+def _add_posts(router: APIRouter) -> Callable[..., None]:
     """Return a function that adds a route whose answer is that of one method of the service."""
 
     def add(
         path: str,
-        method: Callable[[Any], bytes],
+        method: Callable[[ExplanationService, Any], bytes],
         wanted: type[BaseModel],
         gives: type[BaseModel] | None,
         summary: str,
@@ -348,8 +359,9 @@ def _add_posts(router: APIRouter, served: Served) -> Callable[..., None]:
         last = path.rpartition("/")[2]
 
         async def ask(request: Request, body: Any) -> Response:
-            content = body.model_dump()
-            return await served.answer(request, route or last, lambda: method(body), content, **options)
+            content, served = body.model_dump(), _served(request)
+            function = lambda: method(served.service, body)  # noqa: E731
+            return await served.answer(request, route or last, function, content, **options)
 
         ask.__annotations__["body"] = wanted
         names: dict[str, Any] = {"name": name or path[1:].replace("/", "_").replace("-", "_")}
@@ -360,9 +372,9 @@ def _add_posts(router: APIRouter, served: Served) -> Callable[..., None]:
     return add
 
 
-def _explain_routes(served: Served) -> APIRouter:
-    router, service = APIRouter(tags=["programs"], prefix="/v1"), served.service
-    post = _add_posts(router, served)
+def _explain_routes() -> APIRouter:
+    router, service = APIRouter(tags=["programs"], prefix="/v1"), ExplanationService
+    post = _add_posts(router)
     about = "Return the explanation's sealed JSON, identical to `Explanation.to_json`; `/verify` accepts it."
     post("/explain", service.explain, schemas.ExplainRequest, answers.ExplanationAnswer, "Explain one row", about)
     about = "Recompute every number and measure again on fresh copies with a secret seed; never cached."
@@ -395,9 +407,8 @@ def _explain_routes(served: Served) -> APIRouter:
     return router
 
 
-def _cases_routes(served: Served) -> APIRouter:
-    router, studio = APIRouter(tags=["programs"], prefix="/v1"), served.studio
-    service, answer = served.service, served.answer
+def _cases_routes() -> APIRouter:
+    router = APIRouter(tags=["programs"], prefix="/v1")
 
     @router.get("/rows", summary="Find rows", responses=_gives(answers.RowsAnswer))
     async def rows(
@@ -417,7 +428,8 @@ def _cases_routes(served: Served) -> APIRouter:
         body = schemas.RowsRequest(
             search=search, sort=sort, offset=offset, limit=limit, output=output, k=k, sigma=sigma
         )
-        return await answer(request, "rows", lambda: service.rows(body), body.model_dump())
+        served = _served(request)
+        return await served.answer(request, "rows", lambda: served.service.rows(body), body.model_dump())
 
     @router.post("/overview", summary="Summarize many cases", responses=_gives(answers.OverviewAnswer))
     async def overview(request: Request, body: schemas.OverviewRequest) -> Response:
@@ -425,9 +437,9 @@ def _cases_routes(served: Served) -> APIRouter:
 
         While `is_done` is false, send the same request again. Nothing is computed while nobody asks.
         """
-        user = _user_of(request)
-        function = lambda: service.overview(body, user)  # noqa: E731
-        return await answer(request, "overview", function, body.model_dump(), is_cached=False)
+        served, user = _served(request), _user_of(request)
+        function = lambda: served.service.overview(body, user)  # noqa: E731
+        return await served.answer(request, "overview", function, body.model_dump(), is_cached=False)
 
     @router.post("/overview/events", summary="Follow the summary of many cases", responses=_EVENTS)
     async def overview_events(request: Request, body: schemas.OverviewRequest) -> Response:
@@ -435,17 +447,17 @@ def _cases_routes(served: Served) -> APIRouter:
 
         Closing the connection cancels what is under way.
         """
-        user = _user_of(request)
-        function = lambda: service.overview(body, user)  # noqa: E731
+        served, user = _served(request), _user_of(request)
+        function = lambda: served.service.overview(body, user)  # noqa: E731
         return await served.follow(request, "overview", function, body.model_dump())
 
     @router.post("/overview/table", summary="List the explanations of many cases", response_class=Response)
     async def overview_table(request: Request, body: schemas.TableRequest) -> Response:
         """Return CSV or Parquet, one row per case that is explained so far."""
-        user = _user_of(request)
-        function = lambda: service.overview_table(body, user)  # noqa: E731
+        served, user = _served(request), _user_of(request)
+        function = lambda: served.service.overview_table(body, user)  # noqa: E731
         file: dict[str, Any] = {"media_type": TABLE_TYPES[body.format], "attached": f"explanations.{body.format}"}
-        return await answer(request, "table", function, body.model_dump(), is_cached=False, **file)
+        return await served.answer(request, "table", function, body.model_dump(), is_cached=False, **file)
 
     @router.post(
         "/whole/rules", summary="Find rules that cover many cases", responses=_gives(answers.CoveringAnswer)
@@ -455,9 +467,9 @@ def _cases_routes(served: Served) -> APIRouter:
 
         While `is_done` is false, send the same request again.
         """
-        user = _user_of(request)
-        function = lambda: service.covering(body, user)  # noqa: E731
-        return await answer(request, "covering", function, body.model_dump(), is_cached=False)
+        served, user = _served(request), _user_of(request)
+        function = lambda: served.service.covering(body, user)  # noqa: E731
+        return await served.answer(request, "covering", function, body.model_dump(), is_cached=False)
 
     @router.post(
         "/compare", summary="Compare the model with the one before", responses=_gives(answers.CompareAnswer)
@@ -467,13 +479,14 @@ def _cases_routes(served: Served) -> APIRouter:
 
         A comparison may take ten times the time limit; one user has at most one under way.
         """
-        user = _user_of(request)
+        served, user = _served(request), _user_of(request)
+        studio = served.studio
         if user in studio.comparing:
             raise Problem(429, "A comparison of yours is computed at the moment. Try again later.", retry_after=5)
         studio.comparing.add(user)
         try:
-            function, most = lambda: service.comparison(body), _LONGER * studio.limits.timeout
-            return await answer(request, "compare", function, body.model_dump(), timeout=most)
+            function, most = lambda: served.service.comparison(body), _LONGER * studio.limits.timeout
+            return await served.answer(request, "compare", function, body.model_dump(), timeout=most)
         finally:
             studio.comparing.discard(user)
 
@@ -483,21 +496,22 @@ def _cases_routes(served: Served) -> APIRouter:
 
         Closing the connection cancels what is under way.
         """
-        user = _user_of(request)
-        function = lambda: service.covering(body, user)  # noqa: E731
+        served, user = _served(request), _user_of(request)
+        function = lambda: served.service.covering(body, user)  # noqa: E731
         return await served.follow(request, "covering", function, body.model_dump())
 
     return router
 
 
-def _page_routes(served: Served) -> APIRouter:
-    router, service = APIRouter(tags=["page"], prefix="/page"), served.service
+def _page_routes() -> APIRouter:
+    router, service = APIRouter(tags=["page"], prefix="/page"), ExplanationService
 
     @router.get("/about", summary="Describe the model and the table")
     async def about(request: Request) -> Response:
-        return await served.answer(request, "about", service.about, {})
+        served = _served(request)
+        return await served.answer(request, "about", served.service.about, {})
 
-    post = _add_posts(router, served)
+    post = _add_posts(router)
     summary = "Explain one row for the page"
     post("/explain", service.explain_view, schemas.ExplainRequest, None, summary, route="view")
     summary = "Find a rule that keeps the decision for the page"
@@ -509,6 +523,9 @@ def _page_routes(served: Served) -> APIRouter:
     file = {"media_type": "text/html", "attached": "explanation.html"}
     post("/report", service.report, schemas.ReportRequest, None, "Explain one row as an HTML report", **file)
     return router
+
+
+_ROUTES = (_explain_routes(), _cases_routes(), _page_routes())  # of every model
 
 
 def _user_of(request: Request) -> str | None:

@@ -10,7 +10,7 @@ import math
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, urlencode
 
@@ -55,7 +55,10 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Guard:
-    """ASGI middleware around the whole application: that at the root, and those of several models, by prefix."""
+    """ASGI middleware around the whole application: that at the root, and those of several models, by prefix.
+
+    ``apps`` and ``access`` may be replaced while requests are under way. ``end`` is called when the server ends.
+    """
 
     def __init__(
         self,
@@ -65,15 +68,20 @@ class Guard:
         metrics: Metrics,
         landing: bytes,
         proxy: Proxy,
+        end: Callable[[], None] = lambda: None,
     ) -> None:
-        self._apps, self._access, self._limits, self._metrics = apps, access, limits, metrics
+        self.apps, self.access, self._limits, self._metrics, self._end = apps, access, limits, metrics, end
         self._landing, self._proxy = landing, proxy
         self._large, self._n_large = asyncio.Lock(), 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever the application raises."""
         if scope["type"] == "lifespan":
-            await self._apps[""](scope, receive, send)
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            self._end()
+            await send({"type": "lifespan.shutdown.complete"})
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
@@ -123,7 +131,7 @@ class Guard:
             raise Problem(400, detail, headers={"Connection": "close"})
         prefix = scope["state"]["prefix"]
         is_probe = path in _PROBES and not prefix and is_address(host)
-        if not is_probe and not self._access.is_own_host(host):
+        if not is_probe and not self.access.is_own_host(host):
             detail = "The Host header does not name this server. Start it with --allow-host NAME to allow a name."
             raise Problem(421, detail)
         is_landing = method == "GET" and path == "/"
@@ -135,7 +143,7 @@ class Guard:
             )
         if path in ("", root):  # relative addresses need the slash at the end
             return RedirectResponse(f"{root}{prefix}/", 303), receive
-        is_admitted = self._access.admits(headers.get("authorization"), headers.get("cookie"))
+        is_admitted = self.access.admits(headers.get("authorization"), headers.get("cookie"))
         if is_landing and (answer := self._login_by_link(scope, is_admitted)):
             return answer, receive
         scope["state"]["admitted"] = is_admitted
@@ -149,7 +157,7 @@ class Guard:
             raise Problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
         if method in _METHODS_WITH_BODY and (is_admitted or path == "/login"):  # other bodies are not read
             receive = await self._read_body(scope, headers, receive)
-        app = self._apps.get("" if path in _OPEN_PATHS or path.startswith("/static/") else prefix)
+        app = self.apps.get("" if path in _OPEN_PATHS or path.startswith("/static/") else prefix)
         if app is None:
             raise Problem(404, "No model has this address. The page at the root lists the models.")
         return app, receive
@@ -163,12 +171,12 @@ class Guard:
         tokens = [value for key, value in query if key == "token"]
         if not tokens:
             return None
-        is_token = self._access.is_token(tokens[0])
+        is_token = self.access.is_token(tokens[0])
         if not is_token and not is_admitted:
             return HTMLResponse(refused_landing(self._landing), 401)
         root, rest = self._proxy.root_path, urlencode([pair for pair in query if pair[0] != "token"])
         here = f"{root}{scope['state']['prefix']}/"
-        cookie = {"Set-Cookie": self._access.set_cookie(scope["scheme"] == "https", root)} if is_token else None
+        cookie = {"Set-Cookie": self.access.set_cookie(scope["scheme"] == "https", root)} if is_token else None
         return RedirectResponse(f"{here}?{rest}" if rest else here, 303, cookie)
 
     async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
@@ -220,7 +228,7 @@ class Guard:
     def _record(self, scope: Scope, reply: "_Reply", seconds: float) -> None:
         """Update the metrics and write a log line."""
         route, prefix = str(getattr(scope.get("route"), "path", "other")), scope["state"]["prefix"]
-        route = f"{prefix}{route}" if prefix in self._apps and "route" in scope else route
+        route = f"{prefix}{route}" if prefix in self.apps and "route" in scope else route
         method = scope["method"] if scope["method"] in _METHODS_WITH_BODY | {"GET", "HEAD", "OPTIONS"} else "other"
         self._metrics.requests.labels(route=route, method=method, status=str(reply.status)).inc()
         self._metrics.request_seconds.labels(route=route).observe(seconds)

@@ -121,6 +121,10 @@ class AuditLog:
         if self.failed:
             raise Problem(503, f"{CANNOT_WRITE} No case is explained.", retry_after=60)
 
+    def note(self, what: str, content: Any) -> None:
+        """Write a line about the server itself."""
+        self._write({"route": "server", what: content})
+
     def resume(self) -> bool:
         """Try to write again after a failure, and return whether it has worked."""
         self._write({"route": "audit", "outcome": "resumed"})

@@ -10,22 +10,28 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from anchorline.errors import ParameterError
+from anchorline.errors import AnchorlineError, ParameterError
+from anchorline.model.predictor import contain_exits
+from anchorline.render.characters import printable
 from anchorline.studio.access import is_loopback
-from anchorline.studio.app import LOOPBACK, Studio
+from anchorline.studio.app import LOOPBACK, Loaded, Studio
 from anchorline.studio.display import Model
 from anchorline.studio.guard import refuse_connection
-from anchorline.studio.problems import MEDIA_TYPE, Problem
+from anchorline.studio.problems import MEDIA_TYPE, Problem, logger
 
 PORT = 8377
 _MIN_TOKEN = 16  # the minimum number of characters in a token that a person chooses
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
+_reloads = logger.getChild("reload")
+Models = Model | Mapping[str, Model]
+Reloaded = tuple[Models, str | None]  # and the token
 _MOST_HEADER_BYTES = 32_768
 _HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
 _READ_SECONDS = 20.0  # a client that leaves a part of an answer unread for this time is disconnected
@@ -147,12 +153,19 @@ class StrictProtocol(H11Protocol):
 class StudioServer(uvicorn.Server):
     """A server that is ready to `run` on its own socket; ``link`` is the address to open in a browser.
 
+    ``reload`` returns the models and the token anew; SIGHUP asks for it.
+
     After a signal it accepts no more jobs and finishes the running ones. Requests whose jobs would take too
     long are answered with 503.
     """
 
     def __init__(
-        self, studio: Studio, listener: socket.socket, link: str, on_ready: Callable[[str], None]
+        self,
+        studio: Studio,
+        listener: socket.socket,
+        link: str,
+        on_ready: Callable[[str], None],
+        reload: Callable[[], Reloaded] | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -172,6 +185,8 @@ class StudioServer(uvicorn.Server):
         )
         self.studio, self.link, self._listener, self._on_ready = studio, link, listener, on_ready
         self.has_signal = False  # whether a signal has asked the process to end
+        self._again, self._is_outdated = reload, False
+        self.reloading: asyncio.Future[None] | None = None
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until `stop` is called or a signal arrives."""
@@ -185,7 +200,38 @@ class StudioServer(uvicorn.Server):
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._end_process)
+            if self._again is not None:
+                loop.add_signal_handler(signal.SIGHUP, self.reload)
         self._on_ready(self.link)
+
+    def reload(self) -> None:
+        """Load everything anew beside what runs, and switch to it; what runs goes on if anything is wrong.
+
+        What changes meanwhile is loaded after that. To be called by the event loop.
+        """
+        self._is_outdated = True
+        if self.reloading is None or self.reloading.done():
+            self.reloading = asyncio.ensure_future(self._switch())
+
+    async def _switch(self) -> None:
+        while self._is_outdated and self._again is not None:
+            self._is_outdated = False
+            try:
+                self.studio.switch(*await asyncio.to_thread(self._load, self._again))
+                names = ", ".join(each.title for each in self.studio.served.values())
+                _reloads.info("The server has loaded everything again: %s.", names)
+            except Exception as raised:
+                error: Any = raised
+                is_usage = hasattr(error, "format_message")  # of an option in the configuration
+                reason = error.format_message() if is_usage else str(error)
+                cause = None if is_usage or isinstance(error, AnchorlineError) else error
+                said = "Nothing was loaded again, and the server goes on as before. %s"
+                _reloads.error(said, printable(reason), exc_info=cause)
+
+    def _load(self, reload: Callable[[], Reloaded]) -> tuple[Loaded, str | None]:
+        with contain_exits():
+            models, token = reload()
+            return self.studio.load(models), token
 
     def close(self) -> None:
         """Give up the socket without serving."""
@@ -211,12 +257,14 @@ class StudioServer(uvicorn.Server):
 
 
 def prepare(
-    models: Model | Mapping[str, Model],
+    models: Models,
     *,
     on_ready: Callable[[str], None],
     host: str = "127.0.0.1",
     port: int = PORT,
     with_token: bool = True,
+    token_file: Path | None = None,
+    reload: Callable[[], Models] | None = None,
     allow_hosts: frozenset[str] = frozenset(),
     **options: Any,
 ) -> StudioServer:
@@ -232,10 +280,14 @@ def prepare(
         Address to listen on; port 0 selects a free port.
     with_token
         Whether requests need a token: that of the variable ANCHORLINE_STUDIO_TOKEN, else a random one.
+    token_file
+        A file with the token, which is read again at every reload.
+    reload
+        Returns the models anew when SIGHUP asks for it; None leaves the signal alone.
     allow_hosts
         Host names of this server in addition to ``host``.
     """
-    token = token_from_environment() if with_token else None
+    token = _token_of(token_file, with_token=with_token)
     if token is None and not is_loopback(host):
         raise ParameterError(
             f"The host is {host!r} and no token is required. Without a token, the host must be a loopback "
@@ -249,18 +301,40 @@ def prepare(
     reachable = "127.0.0.1" if is_wildcard else host
     reachable = f"[{reachable}]" if ":" in reachable else reachable
     query = f"?token={token.partition(',')[0]}" if token else ""
-    return StudioServer(studio, listener, f"http://{reachable}:{listener.getsockname()[1]}/{query}", on_ready)
+    link = f"http://{reachable}:{listener.getsockname()[1]}/{query}"
+
+    def again() -> tuple[Models, str | None]:
+        return ({} if reload is None else reload()), token if token_file is None else _token_of(token_file)
+
+    return StudioServer(studio, listener, link, on_ready, None if reload is None else again)
 
 
 def token_from_environment() -> str:
     """Return the token in the environment, or several separated by commas; a new random one if it is not set."""
     token = os.environ.get(TOKEN_VARIABLE)
-    if token is None:
-        return secrets.token_urlsafe(32)
+    return secrets.token_urlsafe(32) if token is None else _checked_token(token, TOKEN_VARIABLE, "unset it")
+
+
+def _token_of(path: Path | None, *, with_token: bool = True) -> str | None:
+    """Return the token of a file, with one or several on lines of their own, or that of the environment."""
+    if path is None:
+        return token_from_environment() if with_token else None
+    if not with_token or TOKEN_VARIABLE in os.environ:
+        other = TOKEN_VARIABLE if with_token else "--no-token"
+        raise ParameterError(f"--token-file and {other} are both given. Leave out one of them.")
+    try:
+        tokens = path.read_text(encoding="utf-8").replace(",", " ").split()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text"
+        raise ParameterError(f"The file of --token-file, {str(path)!r}, cannot be read: {reason}.") from error
+    return _checked_token(",".join(tokens), repr(str(path)), "leave out --token-file")
+
+
+def _checked_token(token: str, source: str, otherwise: str) -> str:
     if not all(len(each) >= _MIN_TOKEN and re.fullmatch(r"[\w.~-]+", each, re.ASCII) for each in token.split(",")):
         raise ParameterError(
-            f"{TOKEN_VARIABLE} is too short or contains characters that are not allowed. It needs at least "
-            f"{_MIN_TOKEN} letters, digits or characters of -._~; unset it to use a random token."
+            f"{source} is too short or contains characters that are not allowed. It needs at least "
+            f"{_MIN_TOKEN} letters, digits or characters of -._~; {otherwise} to use a random token."
         )
     return token
 
