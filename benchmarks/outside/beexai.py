@@ -130,29 +130,32 @@ def trained(name: str, kind: str, x_train: pd.DataFrame, y_train: pd.Series) -> 
     return trainer.model
 
 
+def explainers(model: Asked, kind: str, x_train: pd.DataFrame) -> dict[str, GeneralExplainer]:
+    """Return BEExAI's explainers and ours, by the names that the page shows."""
+    names, frame = [str(name) for name in x_train], x_train.astype("float64")
+    found = {shown: theirs(model, kind, name) for name, shown in THEIRS.items()}
+    for name in ("Lime", "KernelShap"):
+        found[f"{THEIRS[name]}, {N_MORE} queries"] = theirs(model, kind, name, n_samples=N_MORE)
+    found["anchorline"] = Ours(model, kind, Table(frame), names, k=4)
+    from_zero = Table(frame, reference=pd.DataFrame(np.zeros((1, len(names))), columns=names))
+    found["anchorline, from zero"] = Ours(model, kind, from_zero, names, k=4)
+    found["anchorline, from zero, all columns"] = Ours(model, kind, from_zero, names, k=len(names))
+    return found
+
+
 def measure(data: Path, quick: bool) -> Iterator[dict[str, Any]]:
     """Yield one row per table, model and explainer."""
     n_rows = 8 if quick else 40
     ids = [row.id for row in available(data) if row.id in TABLES]
     for dataset_id in ids[:2] if quick else ids:
         table_name, kind, (x_train, x_test, y_train, _) = split(data, dataset_id)
-        names = [str(name) for name in x_train]
         x = torch.tensor(x_test.to_numpy(np.float32)[:n_rows])
-        frame = x_train.astype("float64")
-        zeros = pd.DataFrame(np.zeros((1, len(names))), columns=names)
         for model_name in MODELS[kind]:
             with quiet():
                 set_seed(SEED)
                 model = Asked(trained(model_name, kind, x_train, y_train))
             label = None if kind == "regression" else model.predict(x).long()
-            methods = {shown: theirs(model, kind, name) for name, shown in THEIRS.items()}
-            for name in ("Lime", "KernelShap"):
-                methods[f"{THEIRS[name]}, {N_MORE} queries"] = theirs(model, kind, name, n_samples=N_MORE)
-            methods["anchorline"] = Ours(model, kind, Table(frame), names, k=4)
-            from_zero = Table(frame, reference=zeros)
-            methods["anchorline, from zero"] = Ours(model, kind, from_zero, names, k=4)
-            methods["anchorline, from zero, all columns"] = Ours(model, kind, from_zero, names, k=len(names))
-            for shown, explainer in methods.items():
+            for shown, explainer in explainers(model, kind, x_train).items():
                 with quiet():
                     row = figures(model, explainer, x, label)
                 about = {"task": f"models of {TASKS[kind]}", "table": table_name, "model": model_name}

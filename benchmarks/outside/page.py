@@ -104,6 +104,10 @@ BEEXAI = {
     **dict.fromkeys(("FaithCorr", "Comprehensiveness", "Monotonicity", "Sparseness"), True),
     **dict.fromkeys(("Infidelity", "Sensitivity", "Sufficiency", "AUC_TP", "Complexity"), False),
 }
+QUANTUS = {
+    **dict.fromkeys(("FaithfulnessCorrelation", "FaithfulnessEstimate", "MonotonicityCorrelation"), True),
+    **{"PixelFlipping": False, "Complexity": False, "Sparseness": True},
+}
 OURS = ("anchorline", "anchorline, from zero")
 
 
@@ -260,4 +264,5 @@ SHOWN = {
     "solvers": (show_solvers, lose_solvers),
     "facts": (show_facts, lose_facts),
     "changes": (show_changes, lose_changes),
+    "quantus": (show_metrics, lose_metrics(QUANTUS)),
 }

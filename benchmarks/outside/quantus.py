@@ -1,0 +1,100 @@
+"""Quantus's metrics for tables on BEExAI's neural networks, for BEExAI's explainers and ours."""
+
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import quantus
+import torch
+from beexai.utils.time_seed import set_seed
+from scipy.stats import spearmanr
+
+from benchmarks.datasets import available
+from benchmarks.outside.beexai import TABLES, TASKS, Asked, explainers, quiet, split, trained
+from benchmarks.outside.child import run
+from benchmarks.tasks import SEED
+
+
+class Flat(torch.nn.Module):  # type: ignore[misc]
+    """A network of rows (n, d) for Quantus, whose rows have a channel: (n, 1, d)."""
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        self._network = network
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the outputs (n, classes), or (n, 1)."""
+        found: torch.Tensor = self._network(rows.reshape(len(rows), -1).float())
+        return found
+
+
+def by_row(a: np.ndarray, b: np.ndarray, **_: Any) -> np.ndarray:
+    """Return Spearman's correlations row by row; Quantus's own fails for all rows if one is constant."""
+    return np.array([spearmanr(*pair)[0] for pair in zip(a, b, strict=True)])
+
+
+def metrics(d: int) -> dict[str, Any]:
+    """Return the metrics for tables that neither need gradients nor explain again; replaced values become zero."""
+    zero = {"perturb_baseline": 0.0, "disable_warnings": True}
+    return {
+        "FaithfulnessCorrelation": quantus.FaithfulnessCorrelation(
+            subset_size=max(2, d // 4), return_aggregate=False, **zero
+        ),
+        "FaithfulnessEstimate": quantus.FaithfulnessEstimate(**zero),
+        "MonotonicityCorrelation": quantus.MonotonicityCorrelation(nr_samples=1, similarity_func=by_row, **zero),
+        "PixelFlipping": quantus.PixelFlipping(**zero),
+        "Complexity": quantus.Complexity(disable_warnings=True),
+        "Sparseness": quantus.Sparseness(disable_warnings=True),
+    }
+
+
+def measure(data: Path, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield one row per table and explainer."""
+    n_rows = 8 if quick else 40
+    ids = [row.id for row in available(data) if row.id in TABLES]
+    for dataset_id in ids[:2] if quick else ids:
+        name, kind, (x_train, x_test, y_train, _) = split(data, dataset_id)
+        x = torch.tensor(x_test.to_numpy(np.float32)[:n_rows])
+        with quiet():
+            set_seed(SEED)
+            network = trained("NeuralNetwork", kind, x_train, y_train)
+        model = Asked(network)
+        label = None if kind == "regression" else model.predict(x).long()
+        for shown, explainer in explainers(model, kind, x_train).items():
+            set_seed(SEED)
+            model.n_rows, start = 0, time.process_time()
+            with quiet(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = explainer.explain(x, label=label).numpy()
+                seconds, queries = (time.process_time() - start) / len(x), model.n_rows / len(x)
+                row = figures(network, x.numpy(), label, found)
+            used = float((found != 0).sum(axis=1).mean())
+            about = {"task": f"models of {TASKS[kind]}", "table": name, "model": "NeuralNetwork", "method": shown}
+            yield about | {"rows": len(x)} | row | {"columns_used": used, "queries": queries, "seconds": seconds}
+
+
+def figures(network: Any, x: np.ndarray, label: Any, found: np.ndarray) -> dict[str, float]:
+    """Return the means of Quantus's metrics of some attributions (n, d)."""
+    outputs = np.zeros(len(x), dtype=int) if label is None else label.numpy()
+    values = {}
+    for name, metric in metrics(x.shape[1]).items():
+        set_seed(SEED)  # the same columns for every explainer
+        scores = metric(
+            model=Flat(network).eval(),
+            x_batch=x[:, None, :],
+            y_batch=outputs,
+            a_batch=found[:, None, :],
+            channel_first=True,
+        )
+        known = np.asarray(scores, dtype=float)
+        if known.ndim == 2:  # a curve per row, whose area Quantus computes by a function that NumPy 2.4 lacks
+            known = np.trapezoid(known, axis=1)
+        values[name] = float(np.nanmean(known))
+    return values
+
+
+if __name__ == "__main__":
+    run(measure)
