@@ -73,18 +73,23 @@ def read_table(
         )
     if decimal not in (None, ".", ","):
         raise ParameterError(f"decimal is {decimal!r}, but it must be '.', ',' or None.")
-    installed = (each for each in BACKENDS if find_spec(each) is not None)
-    backend = backend or next(installed, None)
-    if backend is None:
-        raise MissingDependencyError.for_package("pandas", "cli")
+    backend = backend or default_backend()
     suffix, name, raw = _suffix(path), fspath(path), _read_bytes(path)
     if suffix in _COLUMNAR:
         return _read_columnar(raw, _COLUMNAR[suffix], backend, columns, name)
     options = {"separator": separator, "decimal": decimal} if _TEXT_PARSERS[suffix] is parse_csv else {}
-    parsed = _TEXT_PARSERS[suffix](_decode(raw, name), name, **options)
+    parsed = _TEXT_PARSERS[suffix](decode(raw, name), name, **options)
     _check_selection(list(parsed), columns, name)
     chosen = parsed if columns is None else {column: parsed[column] for column in columns}
     return _build_frame(chosen, backend)
+
+
+def default_backend() -> str:
+    """Return the first backend that is installed."""
+    backend = next((each for each in BACKENDS if find_spec(each) is not None), None)
+    if backend is None:
+        raise MissingDependencyError.for_package("pandas", "cli")
+    return backend
 
 
 def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
@@ -107,7 +112,7 @@ def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
     """
     if _TEXT_PARSERS.get(_suffix(path)) is not parse_csv:
         return read_table(path)
-    return parse_rows(_decode(_read_bytes(path), fspath(path)), fspath(path), numbers)
+    return parse_rows(decode(_read_bytes(path), fspath(path)), fspath(path), numbers)
 
 
 def _suffix(path: str | PathLike[str]) -> str:
@@ -123,7 +128,8 @@ def _suffix(path: str | PathLike[str]) -> str:
     return suffix
 
 
-def _decode(raw: bytes, name: str) -> str:
+def decode(raw: bytes, name: str) -> str:
+    """Return UTF-8 text; raise `TableFileError` that says where it is not."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -178,7 +184,7 @@ def _read_columnar(raw: bytes, kind: str, backend: str, columns: Sequence[str] |
     _check_selection(names, columns, name)
     if columns is None:  # all except the index that pandas stored
         columns = [column for column in names if not re.fullmatch(r"__index_level_\d+__", column)]
-    return _convert(table.select(list(columns)), backend, name)
+    return frame_of(table.select(list(columns)), backend, name)
 
 
 def _check_selection(names: Sequence[str], columns: Sequence[str] | None, name: str) -> None:
@@ -239,7 +245,7 @@ def _open_table(raw: bytes, kind: str, backend: str) -> Any:
     return table
 
 
-def _convert(table: Any, backend: str, name: str) -> Any:
+def frame_of(table: Any, backend: str, name: str) -> Any:
     """Return the table in the backend; a failure raises the error of the first column that fails alone."""
     advice = "Rewrite the file with numbers, texts, booleans and dates only."
     try:
