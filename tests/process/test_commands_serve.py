@@ -59,14 +59,14 @@ def served(monkeypatch):
 def test_a_table_is_served(folder, served):
     pd.DataFrame({"length": range(40), "grade": [i % 7 for i in range(40)]}).to_csv("train.csv", index=False)
     options = ("--data", "train.csv", "--target", "grade", "--threshold", "20", "--port", "0", "--queue", "3")
-    options += ("--behind-proxy", "10.0.0.1", "--name", "lengths", "--max-queries", "500")
+    options += ("--behind-proxy", "10.0.0.1", "--name", "lengths", "--max-queries", "500", "--upload")
     assert run(["serve", "reviewer:length", *options]) == 0
     model, given = served[0]
     assert model.explainer.space.names == ("length",)
     assert model.truth[0] == "grade"
     assert (model.name, given["port"], given["with_token"]) == ("lengths", 0, True)
     assert given["proxy"] == Proxy("10.0.0.1", None, "")
-    assert given["limits"] == StudioLimits(max_queries=500, queue=3, workers=2, timeout=60.0)
+    assert given["limits"] == StudioLimits(max_queries=500, queue=3, workers=2, timeout=60.0, max_upload=5_000_000)
     assert model.fingerprint is None
 
 

@@ -16,7 +16,7 @@ TABLES = ("names", "units", "labels", "groups")  # of the file, each with texts 
 #: Options of the whole server, however many models it has.
 OF_SERVER = frozenset({
     "host", "port", "no_token", "token_file", "allow_host", "max_queries", "queue", "workers", "time_limit",
-    "root_path", "behind_proxy", "user_header", "audit_log", "log_format", "demo",
+    "root_path", "behind_proxy", "user_header", "audit_log", "log_format", "upload", "demo",
 })  # fmt: skip
 _ONLY_TYPED = ("config", "check", "help", "debug", "verbose", "model_option")
 _log = logging.getLogger(__name__)

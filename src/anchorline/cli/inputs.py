@@ -20,7 +20,6 @@ from anchorline.model.loaders import HttpLimits, load_model
 from anchorline.model.loaders.http_endpoint import redact_address
 from anchorline.model.loaders.rows import FileModel
 from anchorline.model.outputs import classes_of
-from anchorline.spaces.columns import BOOLEAN, NUMBER
 from anchorline.spaces.regions import Image
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
@@ -245,12 +244,7 @@ def rows_like(space: Any, path: str, also: Iterable[str] = ()) -> Any:
 
     The rows of a CSV file are dictionaries. A file that stores types is returned as a frame.
     """
-    schema, numbers = space.schema, {*also}
-    for name, column, dtype in zip(schema.names, schema.columns, schema.types, strict=True):
-        categories = (dtype.categories or {}).values()  # categories can be numbers or booleans
-        if column.kind in (NUMBER, BOOLEAN) or any(not isinstance(value, str) for value in categories):
-            numbers.add(name)
-    return read_rows(path, numbers=numbers)
+    return read_rows(path, numbers={*space.parsed, *also})
 
 
 def text_space(given: Given) -> Text:

@@ -54,6 +54,7 @@ _SERVER = {
     "max_queries": option(int, "Maximum number of answers of the model per request.", default=20_000, min=32),
     "queue": option(int, "Maximum number of waiting requests; more receive 429.", default=64, min=1),
     "workers": option(int, "Number of requests computed at the same time.", default=2, min=1, max=64),
+    "upload": switch("Let users open files with cases of their own, which stay in memory."),
     "time_limit": option(float, "Maximum duration of a request.", "SECONDS", default=60.0, min=0.1),
     "root_path": option(str, "Prefix of the public addresses behind a proxy.", "PATH", default=""),
     "behind_proxy": option(str, "Address of the proxy whose headers are trusted.", "ADDRESS"),
@@ -128,6 +129,7 @@ def serve(given: Given) -> None:
     print_progress: Any = logging.getLogger("anchorline.studio").info if is_json else print_message
     try:
         from anchorline.studio.access import Proxy, StudioLimits  # noqa: PLC0415  the extra may be missing
+        from anchorline.studio.opened import MAX_UPLOAD  # noqa: PLC0415
         from anchorline.studio.problems import LogFormatter  # noqa: PLC0415
 
         State.log.setFormatter(LogFormatter(as_json=is_json))
@@ -158,7 +160,11 @@ def serve(given: Given) -> None:
         allow_hosts=frozenset(given.allow_host or ()),
         proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
         audit_log=given.audit_log,
-        limits=StudioLimits(**given.of(("max_queries", "queue", "workers")), timeout=given.time_limit),
+        limits=StudioLimits(
+            **given.of(("max_queries", "queue", "workers")),
+            timeout=given.time_limit,
+            max_upload=MAX_UPLOAD if given.upload else 0,
+        ),
     )
     if given.check:
         server.close()
@@ -190,6 +196,7 @@ def _models(plan: Plan, say: Callable[[str, str], Any]) -> dict[str, Any]:
 def _model(given: Given, tables: Mapping[str, Any], say: Callable[[str], Any]) -> Any:
     """Return one model with its table and its cases, after it has answered a first question."""
     from anchorline.studio.display import Display, Model, Previous  # noqa: PLC0415  heavy
+    from anchorline.studio.opened import truth_in  # noqa: PLC0415
 
     spec, data, is_collection = given.model or given.model_option, given.data, given.text or given.images
     is_something = bool(spec or data or is_collection)
@@ -205,7 +212,7 @@ def _model(given: Given, tables: Mapping[str, Any], say: Callable[[str], Any]) -
         if data is None:
             raise ParameterError("--cases was given without the table of the model. Add --data FILE.")
         cases = rows_like(explainer.space, given.cases, also=given.target or ())
-        truth = _truth(cases, given.target[0]) if given.target else None
+        truth = truth_in(cases, given.target[0]) if given.target else None
     previous = None
     if given.previous is not None:
         if spec is None or data is None:
@@ -254,14 +261,6 @@ def _loaded(given: Given, spec: str | None) -> tuple[Any, str, Any]:
 def _model_name(spec: str) -> str:
     """Return a model's name from its file or address, without the query, which may contain a key."""
     return Path(urlsplit(spec).path if "://" in spec else spec).stem
-
-
-def _truth(cases: Any, target: str) -> tuple[str, list[Any]] | None:
-    """Return the name and the values of the outcomes of some cases, or None if they lack them."""
-    if isinstance(cases, list):
-        return (target, [case[target] for case in cases]) if cases and target in cases[0] else None
-    frame = nw.from_native(cases, eager_only=True)
-    return (target, frame[target].to_list()) if target in frame.columns else None
 
 
 def _reason_settings(given: Given, explainer: Any) -> Any:

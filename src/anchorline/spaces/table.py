@@ -286,6 +286,17 @@ class Table(Space):
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
         return TableNeighborhood(self, *self.schema.read(instance, self._ignored))
 
+    @property
+    def parsed(self) -> set[str]:
+        """The columns whose cells in a CSV file are numbers or booleans if they look like one."""
+        schema = self.schema
+        return {
+            name
+            for name, column, dtype in zip(schema.names, schema.columns, schema.types, strict=True)
+            if column.kind in (NUMBER, BOOLEAN)
+            or any(not isinstance(value, str) for value in (dtype.categories or {}).values())
+        }
+
     def rows(self, part: Any) -> "TableRows | None":
         """Read a part of a frame (narwhals) or of a 2-D array at once; None if it has other columns."""
         read = self.schema.read_part(part)

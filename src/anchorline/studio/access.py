@@ -191,6 +191,8 @@ class StudioLimits:
         model is not asked about the rows of the table either.
     max_body
         Maximum number of bytes per request body.
+    max_upload
+        Maximum number of bytes of a file of cases that a user opens; 0 if users open none.
     queue, workers
         Maximum number of jobs that wait, and number of threads that run jobs.
     timeout
@@ -205,6 +207,7 @@ class StudioLimits:
 
     max_queries: int = 20_000
     max_body: int = 1_000_000
+    max_upload: int = 0
     queue: int = 64
     workers: int = 2
     timeout: float = 60.0

@@ -169,6 +169,15 @@ class Outcomes(_Record):
     right: LimitedShare | None = None
 
 
+class FileAnswer(_Answer):
+    """An opened file of cases: its id for the header, its name, its number of cases, and a digest of it."""
+
+    id: str
+    name: str
+    rows: int
+    digest: str
+
+
 class OverviewAnswer(_Progress):
     """The summary of many cases, as far as it is known."""
 

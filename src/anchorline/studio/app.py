@@ -32,6 +32,7 @@ from anchorline.studio.display import Model, about_model, check_name
 from anchorline.studio.guard import INTERNAL_ERROR, Guard, refused_landing
 from anchorline.studio.job_queue import JobQueue, request_key
 from anchorline.studio.observability import CANNOT_WRITE, METRICS_TYPE, AuditLog, Metrics
+from anchorline.studio.opened import HEADER, CaseSet, OpenFiles, about_cases
 from anchorline.studio.problems import Problem, logger, problem_from_error
 from anchorline.studio.service import ExplanationService
 from anchorline.studio.views import TABLE_TYPES
@@ -44,8 +45,15 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
 }
 _OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
+_NAME = Query(min_length=1, max_length=schemas.MAX_SEARCH, description="Name of the file, which says its kind.")
 _FACTS = Query(ge=1, le=schemas.MAX_FACTS, description="Settings of the explanations that a search asks about.")
 _SIGMA = Query(ge=0, le=schemas.MAX_SIGMA)
+_FILE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
 _BETWEEN_STEPS = 0.2  # seconds between two steps of a summary
 _MOST_LATE = 3  # steps in a row that may take too long
@@ -92,6 +100,8 @@ class Studio:
         folder = resources.files("anchorline.studio").joinpath("static")
         self.files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
         self.comparing: set[str | None] = set()  # users whose comparison is under way
+        self.files_of_users = OpenFiles(self.cohorts.forget)
+        self.opening: set[str | None] = set()  # users whose file is being read
         self.served: dict[str, Served] = {}  # by name; the only one of a server has the name ""
         landing = self.files["landing.html"]
         access = Access(None, hosts)
@@ -114,8 +124,15 @@ class Studio:
     def switch(self, loaded: Loaded, token: str | None) -> None:
         """Serve these models from the next request on, with this token; requests under way end as they began."""
         self.served, self.app.apps = loaded
+        self.files_of_users.keep({each.service.id for each in self.served.values()})
         self.access = self.app.access = Access(token, self._hosts)
         self.audit.note("models", {name or each.title: each.fingerprint for name, each in self.served.items()})
+
+    def forget_later(self) -> None:
+        """Forget the opened files when nobody has asked for them for a while, although no request arrives."""
+        seconds = self.files_of_users.forget_idle()
+        if seconds is not None:
+            asyncio.get_running_loop().call_later(seconds, self.forget_later)
 
     async def reasons(self) -> list[str]:
         """Return why requests about cases cannot be answered; nothing if they can."""
@@ -178,12 +195,15 @@ class Served:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
 
+        cases = self.cases_of(request)
+        content = content if cases is None else {**content, "file": cases.about["digest"]}
         outcome = "failed"
         try:
             # What searches find depends on what is known when they are sent.
             known = {"n_known": self.service.n_known} if "search" in content else {}
-            key = request_key(f"{self.service.id} {route}", {**content, **known}) if is_cached else None
-            answer = await self.studio.jobs.run(key, self._named(function), wait_for_disconnect, timeout)
+            is_kept = is_cached and cases is None  # nothing is kept of a file that is forgotten
+            key = request_key(f"{self.service.id} {route}", {**content, **known}) if is_kept else None
+            answer = await self.studio.jobs.run(key, self._named(function, cases), wait_for_disconnect, timeout)
             outcome = "answered"
         except AnchorlineError as error:
             outcome = "refused"
@@ -201,7 +221,10 @@ class Served:
         What is wrong at the first step is the response itself; later it is an event. A step that takes too long is
         tried again, because the next one may leave out what was slow.
         """
-        first = await self.answer(request, route, function, content, is_cached=False)
+        first, cases = (
+            await self.answer(request, route, function, content, is_cached=False),
+            self.cases_of(request),
+        )
 
         async def events() -> AsyncIterator[bytes]:
             answer, n_late = bytes(first.body), 0
@@ -214,10 +237,9 @@ class Served:
                 if await request.is_disconnected():
                     return
                 try:
-                    answer, n_late = (
-                        await self.studio.jobs.run(None, self._named(function), asyncio.Event().wait),
-                        0,
-                    )
+                    self.cases_of(request)  # is asked for, so that it is not forgotten now
+                    named = self._named(function, cases)
+                    answer, n_late = await self.studio.jobs.run(None, named, asyncio.Event().wait), 0
                 except (Problem, AnchorlineError) as error:
                     problem = error if isinstance(error, Problem) else problem_from_error(error)
                     n_late += 1
@@ -228,11 +250,15 @@ class Served:
         headers = {"X-Accel-Buffering": "no"}  # or nginx would hold events back
         return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
 
-    def _named(self, function: Callable[[], bytes]) -> Callable[[], bytes]:
-        """Return the function, whose texts have the names of readers."""
+    def cases_of(self, request: Request) -> CaseSet | None:
+        """Return the cases of the file that a request names; None for those of the server."""
+        return self.studio.files_of_users.find(request.headers.get(HEADER), _user_of(request), self.service.id)
+
+    def _named(self, function: Callable[[], bytes], cases: CaseSet | None) -> Callable[[], bytes]:
+        """Return the function, which is about these cases, and whose texts have the names of readers."""
 
         def named() -> bytes:
-            with naming(self.service.display.naming):
+            with naming(self.service.display.naming), about_cases(cases):
                 return function()
 
         return named
@@ -503,6 +529,46 @@ def _cases_routes() -> APIRouter:
     return router
 
 
+def _file_routes() -> APIRouter:
+    router = APIRouter(tags=["programs"], prefix="/v1")
+
+    @router.post(
+        "/file", summary="Open a file of cases", responses=_gives(answers.FileAnswer), openapi_extra=_FILE
+    )
+    async def open_file(request: Request, name: Annotated[str, _NAME]) -> Response:
+        """Read a CSV or Parquet file, whose rows are the cases of all requests with its id.
+
+        Send the id in the header `X-Anchorline-File`. The file stays in memory, and is forgotten after 30 minutes
+        without a request.
+        """
+        served, user, raw, opened = _served(request), _user_of(request), await request.body(), list[CaseSet]()
+        studio = served.studio
+        if user in studio.opening:
+            raise Problem(429, "A file of yours is being read at the moment. Try again later.", retry_after=5)
+
+        def read() -> bytes:
+            opened.append(served.service.open_file(name, raw))
+            return b""
+
+        studio.opening.add(user)
+        try:
+            await served.answer(request, "file", read, {}, is_cached=False)
+        finally:
+            studio.opening.discard(user)
+        studio.files_of_users.close(request.headers.get(HEADER), user)
+        key = studio.files_of_users.add(user, served.service.id, opened[0])
+        studio.forget_later()
+        return JSONResponse({"id": key, **opened[0].about})
+
+    @router.delete("/file", summary="Close a file of cases", status_code=204)
+    async def close_file(request: Request) -> Response:
+        """Forget the file that the header `X-Anchorline-File` names."""
+        _served(request).studio.files_of_users.close(request.headers.get(HEADER), _user_of(request))
+        return Response(status_code=204)
+
+    return router
+
+
 def _page_routes() -> APIRouter:
     router, service = APIRouter(tags=["page"], prefix="/page"), ExplanationService
 
@@ -525,7 +591,7 @@ def _page_routes() -> APIRouter:
     return router
 
 
-_ROUTES = (_explain_routes(), _cases_routes(), _page_routes())  # of every model
+_ROUTES = (_explain_routes(), _cases_routes(), _file_routes(), _page_routes())  # of every model
 
 
 def _user_of(request: Request) -> str | None:

@@ -163,6 +163,11 @@ class CohortCache:
             self._cohorts[key] = cohort, user
             return cohort
 
+    def forget(self, text: str) -> None:
+        """Drop the cohorts whose keys contain a text."""
+        with self._lock:
+            self._cohorts = {key: entry for key, entry in self._cohorts.items() if text not in key}
+
     def _make_room(self, user: str | None) -> None:
         ended = [key for key, (cohort, _) in self._cohorts.items() if cohort.is_done or _is_idle(cohort)]
         own = [key for key, (_, other) in self._cohorts.items() if other == user and key not in ended]

@@ -48,6 +48,8 @@ _MODEL = re.compile(r"/m/[a-z0-9-]{1,40}(?=/|$)")
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which the server would answer nobody else
 _MAX_FORM = 4096  # bytes of a login, which needs no token; a megabyte of fields would take a tenth of a second
+_MAX_FILES, _FILE_PATIENCE = 4, 6  # files of cases that arrive at the same time; they may take longer
+FILE_PATH = "/v1/file"
 _MAX_LARGE = 16  # large bodies that wait to be checked
 _REST = 2.0  # for each second of checking large bodies, seconds without
 _MAX_DEPTH = 32  # levels of a JSON body
@@ -72,7 +74,7 @@ class Guard:
     ) -> None:
         self.apps, self.access, self._limits, self._metrics, self._end = apps, access, limits, metrics, end
         self._landing, self._proxy = landing, proxy
-        self._large, self._n_large = asyncio.Lock(), 0
+        self._large, self._n_large, self._n_files = asyncio.Lock(), 0, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever the application raises."""
@@ -181,31 +183,47 @@ class Guard:
 
     async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """Read and check the whole body, and return a function that delivers it to the application."""
-        is_form = scope["path"] == "/login"
-        most = _MAX_FORM if is_form else self._limits.max_body
-        media_type = "application/x-www-form-urlencoded" if is_form else "application/json"
-        length, body = headers.get("content-length", "0"), bytearray()
-        if length.isdecimal() and int(length) > most:
-            raise Problem(413, f"The body has {length} bytes; the maximum is {most} bytes.")
+        path, most, media_type = scope["path"], self._limits.max_body, "application/json"
+        if path == "/login":
+            most, media_type = _MAX_FORM, "application/x-www-form-urlencoded"
+        is_file = path == FILE_PATH and scope["method"] == "POST"
+        if is_file:
+            most, media_type = self._limits.max_upload, "application/octet-stream"
+            if not most:
+                raise Problem(422, "This server opens no files of its users. Start it with --upload.")
+            if self._n_files >= _MAX_FILES:
+                raise Problem(429, "Too many files arrive at once. Try again later.", retry_after=5)
+        patience = self._limits.body_timeout * (_FILE_PATIENCE if is_file else 1)
+        self._n_files += is_file
         try:
-            async with asyncio.timeout(self._limits.body_timeout):
-                async for part in Request(scope, receive).stream():
-                    body += part
-                    if len(body) > most:
-                        raise Problem(413, f"The body has more than {most} bytes, which is the maximum.")
-        except TimeoutError:
-            detail = f"The request took longer than {self._limits.body_timeout:g} s to arrive."
-            raise Problem(408, detail, headers={"Connection": "close"}) from None
+            body = await self._bytes(scope, headers, receive, most, patience)
+        finally:
+            self._n_files -= is_file
         if body and headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
             raise Problem(415, f"The body must be {media_type}.", headers={"Accept-Post": media_type})
-        if body and not is_form:
-            await self._check(bytes(body))
-        messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+        if body and media_type == "application/json":
+            await self._check(body)
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def deliver() -> Message:
             return messages.pop() if messages else await receive()
 
         return deliver
+
+    async def _bytes(self, scope: Scope, headers: Headers, receive: Receive, most: int, patience: float) -> bytes:
+        length, body = headers.get("content-length", "0"), bytearray()
+        if length.isdecimal() and int(length) > most:
+            raise Problem(413, f"The body has {length} bytes; the maximum is {most} bytes.")
+        try:
+            async with asyncio.timeout(patience):
+                async for part in Request(scope, receive).stream():
+                    body += part
+                    if len(body) > most:
+                        raise Problem(413, f"The body has more than {most} bytes, which is the maximum.")
+        except TimeoutError:
+            detail = f"The request took longer than {patience:g} s to arrive."
+            raise Problem(408, detail, headers={"Connection": "close"}) from None
+        return bytes(body)
 
     async def _check(self, body: bytes) -> None:
         """Check a JSON body; large ones in a thread and one at a time, so that many of them stop nobody."""

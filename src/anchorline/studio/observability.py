@@ -29,7 +29,14 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _PROCESS_METRIC = "process_resident_memory_bytes"
 CANNOT_WRITE = "The audit log cannot be written."
-_COHORT = ("search", "other", "n_rows", "offset", "limit")  # what a request about many cases says about them
+_COHORT = (
+    "file",
+    "search",
+    "other",
+    "n_rows",
+    "offset",
+    "limit",
+)  # what a request about many cases says about them
 
 
 class Metrics:

@@ -9,13 +9,11 @@ import json
 import math
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from cachetools import LRUCache
 
 from anchorline._version import __version__
 from anchorline.changes.result import Changes
@@ -48,6 +46,7 @@ from anchorline.studio.cohort import (
 from anchorline.studio.display import Model
 from anchorline.studio.job_queue import checkpoint, raise_if_canceled
 from anchorline.studio.known import Known, rules_of
+from anchorline.studio.opened import CaseSet, current_cases, read_file
 from anchorline.studio.problems import Problem, logger
 from anchorline.studio.schemas import (
     DEFAULT_COHORT,
@@ -91,8 +90,6 @@ _MOST = {
     "max_values": 1000,
     "n_measure": 1000,
 }
-_MAX_EXPLANATIONS = 64  # and rules, in memory; a few kilobytes each
-_MAX_KNOWN = 8  # choices of settings for which searches know verdicts; a byte per case, and some per fact
 
 
 class LockedPredict:
@@ -148,7 +145,6 @@ class ExplanationService:
     """Answers every kind of request; except for `verify`, an answer depends on its request only."""
 
     def __init__(self, model: Model, limits: StudioLimits, count: Count, cohorts: CohortCache) -> None:
-        self.id = uuid.uuid4().hex  # of everything that is kept about this model, which a reload may replace
         self._limits, self._count, self.answered = limits, count, -math.inf  # when the model last answered
         ask_table, explainer = limits.max_queries >= MOST_QUERIES, model.explainer
         self._explainer, self._model = lock_model(explainer, self._counted, ask_table=ask_table)
@@ -157,21 +153,37 @@ class ExplanationService:
             self._old_model = _lock_methods(model.previous.model, threading.Lock(), self._counted)
         self.display = model.display
         self.display.check(explainer.space.names, self._explainer.target.classes)
-        self.catalog = Catalog(self._explainer, model.cases, self.display)
-        self.truth = None if model.truth is None else Truth(*model.truth, self.catalog.n_rows, self.display.label)
-        if self.truth is not None and self._explainer.target.task != "number":
-            self.catalog.rightness = self.truth.rightness
         # Raises errors about the codes, the prohibited columns and the reference now.
         self._reasons = model.reasons
         self._referring = None if model.reasons is None else self._explainer.referring_to(None, model.reasons)
         self._lock, self._cohorts = threading.Lock(), cohorts
-        self._explained: LRUCache[str, Any] = LRUCache(_MAX_EXPLANATIONS)
-        self._topics = None
-        if isinstance(explainer.space, Table):
-            self._topics = self.catalog.topics(() if model.reasons is None else model.reasons.codes)
-        self._known: LRUCache[str, Known] = LRUCache(_MAX_KNOWN)
-        self._rules: LRUCache[str, Any] = LRUCache(_MAX_KNOWN)
-        self._n_noted = 0
+        self._codes = () if model.reasons is None else model.reasons.codes
+        self._own = CaseSet(self._explainer, self.display, self._codes, model.cases, model.truth)
+
+    @property
+    def _cases(self) -> CaseSet:
+        """The cases that the request of this thread is about, and what is kept about them."""
+        return current_cases() or self._own
+
+    @property
+    def id(self) -> str:
+        """Of everything that is kept about this model, which a reload may replace."""
+        return self._own.id
+
+    @property
+    def catalog(self) -> Catalog:
+        """The cases."""
+        return self._cases.catalog
+
+    @property
+    def truth(self) -> Truth | None:
+        """Their true outcomes."""
+        return self._cases.truth
+
+    def open_file(self, name: str, raw: bytes) -> CaseSet:
+        """Return the cases in a file of a user; raise `Problem` 422 that says what is wrong with it."""
+        target = None if self._own.truth is None else self._own.truth.name
+        return read_file(name, raw, self._explainer, self.display, self._codes, target)
 
     def _counted(self, n_rows: int) -> None:
         self._count(n_rows)
@@ -197,6 +209,8 @@ class ExplanationService:
             "is_table": is_table,
             "previous": None if self._previous is None else printable(self._previous.name),
             "are_training": self.catalog.cases.are_training,
+            "file": self._cases.about or None,
+            "upload": self._limits.max_upload if is_table else 0,
             "searches": self.catalog.suggestions(),
             "k": space.default_k,
             "most_k": min(10, len(self.catalog.names)) if is_table else 12,
@@ -323,7 +337,7 @@ class ExplanationService:
     @property
     def n_known(self) -> tuple[int, int]:
         """How much searches know: answers of the model, and notes about explanations; both only grow."""
-        return self.catalog.answer_table.n_known, self._n_noted
+        return self.catalog.answer_table.n_known, self._cases.n_noted
 
     def rows(self, request: RowsRequest) -> bytes:
         """Return one page of the rows that match a search, with the model's answers."""
@@ -350,24 +364,26 @@ class ExplanationService:
 
     def _known_of(self, request: RowsRequest | OverviewRequest | WholeRequest) -> Known | None:
         """Return what is known of cases that are explained as a request says; None if its search does not ask."""
-        return self._noted(request) if self._topics and self.catalog.asks_known(request.search) else None
+        return self._noted(request) if self._cases.topics and self.catalog.asks_known(request.search) else None
 
     def _noted(self, request: RowsRequest | OverviewRequest | WholeRequest) -> Known:
         """Return what is known under some settings; rules do not depend on the number of facts."""
-        assert self._topics is not None
+        assert self._cases.topics is not None
         k, rules_key = request.k or self._explainer.space.default_k, self._rules_key(request)
         with self._lock:
-            known = self._known.setdefault(f"{k} {rules_key}", Known(self.catalog.n_rows, self._topics))
-            known.rules = self._rules.get(rules_key)
+            known = self._cases.known.setdefault(
+                f"{k} {rules_key}", Known(self.catalog.n_rows, self._cases.topics)
+            )
+            known.rules = self._cases.rules.get(rules_key)
         return known
 
     def _note_rules(self, request: OverviewRequest, rules: Sequence[tuple[str, Sequence[Fact]]]) -> None:
         """Remember the rules of all cases, unless they are those that are known."""
         key, cases = self._rules_key(request), self.catalog.cases
         assert isinstance(cases, TableCases)
-        if [text for text, _ in self._rules.get(key, ())] != [text for text, _ in rules] or not rules:
-            self._rules[key] = rules_of(rules, cases.n_rows, cases.have)
-            self._n_noted += 1
+        if [text for text, _ in self._cases.rules.get(key, ())] != [text for text, _ in rules] or not rules:
+            self._cases.rules[key] = rules_of(rules, cases.n_rows, cases.have)
+            self._cases.n_noted += 1
 
     def _rules_key(self, request: RowsRequest | OverviewRequest | WholeRequest) -> str:
         return f"{request.sigma} {self.explainer_for(self._comparable(request.output)).target.column}"
@@ -378,7 +394,7 @@ class ExplanationService:
         before = known.n
         cohort.step()
         known.note([*cohort.explained], [*cohort.failures])
-        self._n_noted += known.n - before
+        self._cases.n_noted += known.n - before
         content = progress_of(cohort) | {"summary": None, "outcomes": None}
         if cohort.explained:
             content["summary"] = summary_view([*cohort.explained])
@@ -534,12 +550,12 @@ class ExplanationService:
     def _once(self, key: str, build: Callable[[], Built]) -> Built:
         """Return the last result under ``key``, or build it; two threads may both do so, which hold no lock."""
         with self._lock:
-            known: Built | None = self._explained.get(key)
+            known: Built | None = self._cases.explained.get(key)
         if known is not None:
             return known
         built = build()
         with self._lock:
-            self._explained[key] = built
+            self._cases.explained[key] = built
         return built
 
     def _cohort(self, request: OverviewRequest, user: str | None, *, with_rules: bool = False) -> Cohort:
@@ -551,7 +567,7 @@ class ExplanationService:
         if not isinstance(explainer.space, Table):
             raise Problem(422, "The cases are not rows of a table, so that no summary of many cases exists.")
         key = json.dumps(
-            {"of": self.id, "rules": with_rules, **request.model_dump(exclude={"format"})}, sort_keys=True
+            {"of": self._cases.id, "rules": with_rules, **request.model_dump(exclude={"format"})}, sort_keys=True
         )
         rule_settings = RuleSettings(queries=self._queries(None), sigma=request.sigma)
 

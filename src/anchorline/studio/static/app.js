@@ -1,6 +1,6 @@
 // The page: its state is stored in the address, and its sentences and numbers are the server's.
 
-import { ServerError, announce, byId, count, fill, get, h, isolate, percent, post, postJson, save, truthText, valueText } from "./base.js";
+import { ServerError, announce, byId, call, count, fill, get, h, isolate, keepFile, percent, post, postJson, save, truthText, valueText } from "./base.js";
 import { Changes, Reasons, Rule, WhatIf } from "./cards.js";
 import { Cases, Overview, toneOf } from "./cases.js";
 import { NewCase } from "./form.js";
@@ -53,6 +53,7 @@ const isTooLong = (state) => state.row !== null && encodeURIComponent(JSON.strin
 
 function address(state) {
   const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
+  if (about.file) query.set("file", about.file.digest);
   if (state.view !== "case") query.set("view", state.view);
   if (state.compare !== null) query.set("compare", state.compare);
   if (state.output !== null) query.set("output", state.output);
@@ -72,6 +73,7 @@ function writeAddress(state, isNewCase) {
 }
 
 const state = readAddress();
+const wantedFile = new URLSearchParams(location.search).get("file");
 let about, cases, newCase, whatIf, rule, reasons, changes, overview, whole, models;
 let current = { view: null, row: null, answer: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
@@ -334,6 +336,9 @@ function wire() {
   });
   on("new-open", "click", () => showErrors(startNew()));
   on("copy-link", "click", () => showErrors(copyLink()));
+  on("file-open", "click", () => byId("file").click());
+  on("file", "change", () => showErrors(openFile()));
+  on("file-close", "click", () => showErrors(closeFile()));
   on("theme", "click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   for (const button of document.querySelectorAll("[data-format]")) {
     button.addEventListener("click", () => showErrors(download(button.dataset.format)));
@@ -390,6 +395,46 @@ async function startNew() {
   openNew(Object.fromEntries(about.columns.map(({ name }, i) => [name, row.values[i]])));
 }
 
+// Opens a file in place of the cases of the list, for this tab only; what is wrong with it is said beside the button.
+async function openFile() {
+  const [file] = byId("file").files;
+  byId("file").value = ""; // so that the same file can be chosen again
+  const says = (text) => { byId("file-error").textContent = text; };
+  if (!file) return undefined;
+  if (file.size > about.upload) return says(`${file.name} has ${count(file.size)} bytes; the maximum is ${count(about.upload)}.`);
+  byId("file-open").disabled = true;
+  says("");
+  try {
+    const headers = { "Content-Type": "application/octet-stream" };
+    const answer = await (await call(`/v1/file?${new URLSearchParams({ name: file.name.slice(-200) })}`, { method: "POST", headers, body: file })).json();
+    keepFile(answer.id);
+    return location.assign(answer.digest === wantedFile ? location.href : location.pathname);
+  } catch (error) {
+    return says(error.message);
+  } finally {
+    byId("file-open").disabled = false;
+  }
+}
+
+async function closeFile() {
+  await call("/v1/file", { method: "DELETE" });
+  keepFile(null);
+  location.assign(location.pathname);
+}
+
+// A link to a case of a file is about nothing if that file is not open.
+function describeFile() {
+  const { file, upload } = about;
+  if (wantedFile && wantedFile !== file?.digest) {
+    Object.assign(state, { case: 0, compare: null, row: null, edits: {}, broken: [] });
+    about.notices.unshift("This link is about a case of a file that is not open here. Open the file to see the case.");
+  }
+  byId("file-open").hidden = !upload;
+  byId("file-open").title = `CSV or Parquet, at most ${count(upload / 1e6)} MB. It stays in memory, and only you see it.`;
+  byId("file-close").hidden = byId("file-note").hidden = !file;
+  byId("file-note").textContent = "Only you see these cases. They are forgotten after 30 minutes without a request.";
+}
+
 async function find(path, wishes, signal) {
   byId("error").hidden = true;
   try {
@@ -401,8 +446,10 @@ async function find(path, wishes, signal) {
 }
 
 function describe() {
-  byId("model").textContent = `${about.name} \u00b7 ${count(about.rows)} case${about.rows === 1 ? "" : "s"}`;
-  byId("drawer-title").textContent = `Cases (${count(about.rows)})`;
+  describeFile();
+  const ofFile = about.file ? ` of ${about.file.name}` : "";
+  byId("model").textContent = `${about.name} \u00b7 ${count(about.rows)} case${about.rows === 1 ? "" : "s"}${ofFile}`;
+  byId("drawer-title").textContent = `Cases${ofFile} (${count(about.rows)})`;
   byId("notices").append(...about.notices.map((text) => h("p", {}, text)));
   byId("notices").hidden = !about.notices.length;
   byId("values-card").hidden = !about.is_table; // a text or image is shown above
@@ -425,7 +472,10 @@ function describe() {
 
 async function start() {
   setTheme();
-  about = await get("/page/about");
+  about = await get("/page/about").catch((error) => {
+    if (error.status !== 404) throw error;
+    return get("/page/about"); // the file of this tab is closed
+  });
   describe();
   cases = new Cases(about, { open, compare: setCompare, onError: showError, settings });
   cases.changed = () => {

@@ -63,12 +63,18 @@ export class ServerError extends Error {
   }
 }
 
+// The file of cases that this tab has opened: the server knows it by a secret, which is in no address.
+const FILE = `anchorline-file ${location.pathname}`;
+export const openedFile = () => sessionStorage.getItem(FILE);
+export const keepFile = (id) => (id === null ? sessionStorage.removeItem(FILE) : sessionStorage.setItem(FILE, id));
+
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-async function call(path, options, tries = 3) {
+export async function call(path, options, tries = 3) {
   let response;
+  const headers = { ...options.headers, ...(openedFile() ? { "X-Anchorline-File": openedFile() } : {}) };
   try {
-    response = await fetch(`.${path}`, { ...options, cache: "no-store", credentials: "same-origin" });
+    response = await fetch(`.${path}`, { ...options, headers, cache: "no-store", credentials: "same-origin" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ServerError(0, "The server does not answer. Is it still running?");
@@ -84,6 +90,10 @@ async function call(path, options, tries = 3) {
     problem = await response.json();
   } catch {
     // The body is not problem+json, so only the status is known.
+  }
+  if (problem.type === "urn:anchorline:file-closed") {
+    keepFile(null);
+    problem.detail += " Reload the page, and open it again.";
   }
   throw new ServerError(response.status, problem.detail ?? `The server answered with status ${response.status}.`);
 }
