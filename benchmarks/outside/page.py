@@ -108,7 +108,7 @@ QUANTUS = {
     **dict.fromkeys(("FaithfulnessCorrelation", "FaithfulnessEstimate", "MonotonicityCorrelation"), True),
     **{"PixelFlipping": False, "Complexity": False, "Sparseness": True},
 }
-OURS = ("anchorline", "anchorline, from zero")
+EXPLAINIVERSE = {"PGI": True, "PGU": False, "FaithfulnessCorrelation": True}
 
 
 def show_metrics(rows: Sequence[Row]) -> Tables:
@@ -133,22 +133,24 @@ def lose_metrics(metrics: dict[str, bool]) -> Callable[[Sequence[Row], dict[str,
         pairs: dict[tuple[str, str], dict[str, Row]] = {}
         for row in rows:
             pairs.setdefault((row["table"], row["model"]), {})[row["method"]] = row
-        whole = [pair for pair in pairs.values() if all(name in pair for name in OURS)]
+        ours = [name for name in values(rows, "method") if name.startswith("anchorline")]
+        ours = [name for name in ours if not name.endswith("columns")]
+        whole = [pair for pair in pairs.values() if all(name in pair for name in ours)]
         lines = []
         for metric, more in metrics.items():
-            sign = 1 if more else -1
-            lost = dict.fromkeys(OURS, 0)
+            sign, lost = 1 if more else -1, dict.fromkeys(ours, 0)
             for pair in whole:
                 theirs = max(sign * row[metric] for name, row in pair.items() if not name.startswith("anchorline"))
-                for name in OURS:
+                for name in ours:
                     lost[name] += theirs > sign * pair[name][metric]
             if any(lost.values()):
-                counts = ", ".join(f"{name}: {lost[name]} of {len(whole)}" for name in OURS)
+                counts = ", ".join(f"{name}: {n} of {len(whole)}" for name, n in lost.items())
                 lines.append(f"{metric} ({'more' if more else 'less'} is better; {counts}): {why[metric]}.")
-        ours = statistics.fmean(row["queries"] for row in rows if row["method"] in OURS)
-        theirs = statistics.fmean(row["queries"] for row in rows if not row["method"].startswith("anchorline"))
-        if ours > theirs:
-            lines.append(f"Queries per row: {ours:,.0f} on average, theirs {theirs:,.0f}: {why['queries']}.")
+        for name in ("queries", "undefined_rows") if whole else ():
+            mine = [row[name] for row in rows if row["method"] in ours and name in row]
+            other = [row[name] for row in rows if not row["method"].startswith("anchorline") and name in row]
+            if mine and (a := statistics.fmean(mine)) > (b := statistics.fmean(other)):
+                lines.append(f"{name.replace('_', ' ')}: {a:,.3g} on average, theirs {b:,.3g}: {why[name]}.")
         return lines
 
     return lose
@@ -265,4 +267,5 @@ SHOWN = {
     "facts": (show_facts, lose_facts),
     "changes": (show_changes, lose_changes),
     "quantus": (show_metrics, lose_metrics(QUANTUS)),
+    "explainiverse": (show_metrics, lose_metrics(EXPLAINIVERSE)),
 }
