@@ -101,8 +101,12 @@ def compare_models(
     settings: CompareSettings,
     choices: Mapping[str, Any],
     check: Check = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Comparison:
-    """Compare two models on rows of a frame; ``choices`` are keywords of `Explainer` for both."""
+    """Compare two models on rows of a frame; ``choices`` are keywords of `Explainer` for both.
+
+    ``progress`` receives, before each row, the share of the rows that are done.
+    """
     known = [labels for labels in (classes_of(model) for model in (old, new)) if labels is not None]
     if len(known) == 1 and choices.get("task") is None:  # an estimator and a function, of the same columns
         choices = {"classes": known[0]} | {name: value for name, value in choices.items() if value is not None}
@@ -113,7 +117,7 @@ def compare_models(
     ignored = {*first.columns.ignored} & {*second.columns.ignored}
     space = table.holding(ignored) if ignored else table  # in which only what both ignore never changes
     first, second = first.over(space), second.over(space)
-    return _Comparing(first, second, read_rows(first.space, frame), settings, check).run()
+    return _Comparing(first, second, read_rows(first.space, frame), settings, check, progress).run()
 
 
 @contextmanager
@@ -159,6 +163,7 @@ class _Comparing:
     rows: TableRows
     settings: CompareSettings
     check: Check
+    progress: Callable[[float], None] | None = None
     pairs: list[Pair] = field(default_factory=list)
 
     def run(self) -> Comparison:
@@ -180,14 +185,20 @@ class _Comparing:
         while len(self.pairs) < most:
             n = len(self.pairs)
             for place in range(n, min(max(settings.n, n + _MORE_ROWS * (n >= settings.n)), most)):
-                if self.check is not None:
-                    self.check()
+                self._go_on(place, most)
                 number, differs = int(self.order[place]), bool(self.differs[place])
                 row = self.rows.at(number)
                 self.pairs.append(pair(self.old, self.new, row, number, settings.common, differs))
             if all(gate.outcome is not Outcome.UNDECIDED for gate in self._gates() if gate.what != "decisions"):
                 break
         return self._assemble()
+
+    def _go_on(self, done: int, most: int) -> None:
+        """Report how many rows are done, those of rules included, and stop if nobody waits."""
+        if self.progress is not None:
+            self.progress(done / (most + min(self.settings.rules, most)))
+        if self.check is not None:
+            self.check()
 
     def _check_kinds(self) -> None:
         old, new = self.answers
@@ -374,7 +385,8 @@ class _Comparing:
         settings = RuleSettings(
             within=self.within or None, sigma=own.sigma, seed=own.seed, confidence=own.confidence
         )
-        for number in self.order[:n][~self.differs[:n]].tolist():
+        for i, number in enumerate(self.order[:n][~self.differs[:n]].tolist()):
+            self._go_on(len(self.pairs) + i, len(self.pairs))
             row, failure = self.rows.at(number), self._failure / n
             broken = broken_rule(self.old, self.new, row, number, settings, failure, self.check)
             if broken is not None:

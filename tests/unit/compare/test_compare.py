@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import anchorline as al
+from anchorline.compare.models import CompareSettings, compare_models
 from anchorline.compare.pairs import halves
 from anchorline.errors import ParameterError, PredictorError, TamperedError
 from anchorline.result.comparison import Move, Outcome
@@ -258,6 +259,17 @@ def test_labels_have_no_output_to_read():
 def test_thresholds_have_names_for_their_sides():
     found = al.compare(OLD, NEW, frame_of(), n=30, threshold=0.5)
     assert {part.value for part in found.parts} == {"below 0.5", "at or above 0.5"}
+
+
+@pytest.mark.parametrize("rules", [0, 5])
+def test_progress_grows_with_every_row(rules):
+    frame, shares = frame_of(), []
+    settings = CompareSettings(n=30, rules=rules)
+    found = compare_models(OLD, OLD, al.Table(frame), frame, settings, {"output": "score"}, None, shares.append)
+    assert len(shares) == found.n_explained + rules
+    assert shares[0] == 0
+    assert shares == sorted({*shares})
+    assert shares[-1] == pytest.approx(1 - 1 / len(shares))
 
 
 def test_a_comparison_is_checked_by_comparing_again(turned):
