@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -101,12 +101,27 @@ def compare_models(
     settings: CompareSettings,
     choices: Mapping[str, Any],
     check: Check = None,
-    progress: Callable[[float], None] | None = None,
 ) -> Comparison:
-    """Compare two models on rows of a frame; ``choices`` are keywords of `Explainer` for both.
+    """Compare two models on rows of a frame; ``choices`` are keywords of `Explainer` for both."""
+    work = comparing(old, new, table, frame, settings, choices, check)
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            found: Comparison = done.value
+            return found
 
-    ``progress`` receives, before each row, the share of the rows that are done.
-    """
+
+def comparing(
+    old: Any,
+    new: Any,
+    table: Table,
+    frame: Any,
+    settings: CompareSettings,
+    choices: Mapping[str, Any],
+    check: Check = None,
+) -> Generator[float, None, Comparison]:
+    """Yield, before each row, the share of the rows that are done; return what `compare_models` returns."""
     known = [labels for labels in (classes_of(model) for model in (old, new)) if labels is not None]
     if len(known) == 1 and choices.get("task") is None:  # an estimator and a function, of the same columns
         choices = {"classes": known[0]} | {name: value for name, value in choices.items() if value is not None}
@@ -117,7 +132,7 @@ def compare_models(
     ignored = {*first.columns.ignored} & {*second.columns.ignored}
     space = table.holding(ignored) if ignored else table  # in which only what both ignore never changes
     first, second = first.over(space), second.over(space)
-    return _Comparing(first, second, read_rows(first.space, frame), settings, check, progress).run()
+    return (yield from _Comparing(first, second, read_rows(first.space, frame), settings, check).run())
 
 
 @contextmanager
@@ -163,10 +178,9 @@ class _Comparing:
     rows: TableRows
     settings: CompareSettings
     check: Check
-    progress: Callable[[float], None] | None = None
     pairs: list[Pair] = field(default_factory=list)
 
-    def run(self) -> Comparison:
+    def run(self) -> Generator[float, None, Comparison]:
         settings = self.settings
         self.order = shuffled(self.rows, MOST_DECIDED, settings.seed, "rows")
         self.answers: list[Answers] = []
@@ -185,20 +199,23 @@ class _Comparing:
         while len(self.pairs) < most:
             n = len(self.pairs)
             for place in range(n, min(max(settings.n, n + _MORE_ROWS * (n >= settings.n)), most)):
-                self._go_on(place, most)
+                yield self._progress(place, most)
                 number, differs = int(self.order[place]), bool(self.differs[place])
                 row = self.rows.at(number)
                 self.pairs.append(pair(self.old, self.new, row, number, settings.common, differs))
             if all(gate.outcome is not Outcome.UNDECIDED for gate in self._gates() if gate.what != "decisions"):
                 break
-        return self._assemble()
+        rules: list[BrokenRule] = []
+        for i, number in enumerate(self._kept_rows()):
+            yield self._progress(len(self.pairs) + i, len(self.pairs))
+            rules += self._broken(number)
+        return self._assemble(tuple(rules))
 
-    def _go_on(self, done: int, most: int) -> None:
-        """Report how many rows are done, those of rules included, and stop if nobody waits."""
-        if self.progress is not None:
-            self.progress(done / (most + min(self.settings.rules, most)))
+    def _progress(self, done: int, most: int) -> float:
+        """Return the share of the rows that are done, those of rules included; stop if nobody waits."""
         if self.check is not None:
             self.check()
+        return done / (most + min(self.settings.rules, most))
 
     def _check_kinds(self) -> None:
         old, new = self.answers
@@ -379,20 +396,22 @@ class _Comparing:
             return f"{'at or above' if decision else 'below'} {self.old.threshold:g}"
         return label_text(decision)
 
-    def _rules(self, n: int) -> Iterator[BrokenRule]:
-        """Yield the old rules of the first n rows that the new model breaks."""
-        own = self.settings
+    def _kept_rows(self) -> list[int]:
+        """Return the first rows that both models decide alike, whose old rules the new model may break."""
+        n = min(self.settings.rules, len(self.pairs))
+        return [*map(int, self.order[:n][~self.differs[:n]])]
+
+    def _broken(self, number: int) -> list[BrokenRule]:
+        """Return the old rule of a row if the new model breaks it."""
+        own, row = self.settings, self.rows.at(number)
         settings = RuleSettings(
             within=self.within or None, sigma=own.sigma, seed=own.seed, confidence=own.confidence
         )
-        for i, number in enumerate(self.order[:n][~self.differs[:n]].tolist()):
-            self._go_on(len(self.pairs) + i, len(self.pairs))
-            row, failure = self.rows.at(number), self._failure / n
-            broken = broken_rule(self.old, self.new, row, number, settings, failure, self.check)
-            if broken is not None:
-                yield broken
+        failure = self._failure / min(own.rules, len(self.pairs))
+        broken = broken_rule(self.old, self.new, row, number, settings, failure, self.check)
+        return [] if broken is None else [broken]
 
-    def _assemble(self) -> Comparison:
+    def _assemble(self, rules: tuple[BrokenRule, ...]) -> Comparison:
         one = self.pairs[0].old
         output: Output = replace(one.output, decision=None, runner_up=None)
         if output.kind in ("class", "label") and self.old.target.column is None:
@@ -411,7 +430,7 @@ class _Comparing:
             reasons=self._reasons(),
             attributes=tuple(attributes),
             rows=tuple(self._cases()),
-            rules=tuple(self._rules(n_rules)),
+            rules=rules,
             n_rules=n_rules,
             gates=tuple(self._gates()),
             settings=self.settings.to_dict(),

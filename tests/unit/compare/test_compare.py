@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import anchorline as al
-from anchorline.compare.models import CompareSettings, compare_models
+from anchorline.compare.models import CompareSettings, compare_models, comparing
 from anchorline.compare.pairs import halves
 from anchorline.errors import ParameterError, PredictorError, TamperedError
 from anchorline.result.comparison import Move, Outcome
@@ -263,10 +263,16 @@ def test_thresholds_have_names_for_their_sides():
 
 @pytest.mark.parametrize("rules", [0, 5])
 def test_progress_grows_with_every_row(rules):
-    frame, shares = frame_of(), []
+    frame, ended = frame_of(), []
     settings = CompareSettings(n=30, rules=rules)
-    found = compare_models(OLD, OLD, al.Table(frame), frame, settings, {"output": "score"}, None, shares.append)
-    assert len(shares) == found.n_explained + rules
+    arguments = (OLD, OLD, al.Table(frame), frame, settings, {"output": "score"})
+
+    def noting():
+        ended.append((yield from comparing(*arguments)))
+
+    shares = list(noting())
+    assert ended[0].to_json() == compare_models(*arguments).to_json()
+    assert len(shares) == ended[0].n_explained + rules
     assert shares[0] == 0
     assert shares == sorted({*shares})
     assert shares[-1] == pytest.approx(1 - 1 / len(shares))
