@@ -18,6 +18,7 @@ from benchmarks import (
     proofs,
     reasons,
     rules_hold,
+    scale,
     seeds,
     speed,
     studio,
@@ -46,6 +47,8 @@ def sections(data: Path) -> dict[str, Callable[[], Rows]]:
         "compare": lambda: compare.compare_section(data),
         "tree_support": tree_support.tree_support,
         "studio": lambda: studio.measure(data),
+        "growth": scale.growth,
+        "engines": scale.engines,
         "import_time": lambda: [speed.import_time()],
     }
 

@@ -1,6 +1,6 @@
-"""The two pictures of the README: ``python -m benchmarks.chart``.
+"""The two pictures of the README, and one of growth: ``python -m benchmarks.chart``.
 
-The waterfall is drawn by the README's own code. The ratios are those of the recorded results; none is typed.
+The waterfall is drawn by the README's own code. All figures are those of the recorded results; none is typed.
 """
 
 import contextlib
@@ -92,6 +92,47 @@ def draw_ratios(file: Path, found: list[Ratio]) -> None:
         pyplot.close(figure)
 
 
+def curves(results: Path = RESULTS) -> dict[str, list[Row]]:
+    """Return the points of each curve."""
+    found: dict[str, list[Row]] = {}
+    for row in _rows(results, "growth"):
+        found.setdefault(row["along"], []).append(row)
+    return found
+
+
+def pointed(found: dict[str, list[Row]]) -> str:
+    """Return the points as text, which the picture contains."""
+    points = [f"{each['size']} {along}: {each['seconds']:.3f} s" for along, rows in found.items() for each in rows]
+    return "; ".join(points)
+
+
+def draw_growth(file: Path, found: dict[str, list[Row]]) -> None:
+    """Draw the time and the memory of an explanation against rows, columns and facts."""
+    from matplotlib import pyplot, rc_context
+
+    with rc_context(_STYLE):
+        figure, axes = pyplot.subplots(
+            2, len(found), figsize=(8, 4.4), sharex="col", sharey="row", squeeze=False, layout="constrained"
+        )
+        for (top, below), (along, rows) in zip(axes.T, found.items(), strict=True):
+            sizes = [row["size"] for row in rows]
+            top.plot(sizes, [row["seconds"] for row in rows], "o-", color=OURS, label="an explanation")
+            top.plot(sizes, [row["model_alone"] for row in rows], "s--", color=THEIRS, label="the model's part")
+            below.plot(sizes, [row["memory_mb"] for row in rows], "o-", color=OURS)
+            top.set(xscale="log", yscale="log")
+            below.set(xscale="log", yscale="log", xlabel={"rows": "rows of the table"}.get(along, along))
+            below.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=8)
+            for ax in (top, below):
+                ax.minorticks_off()
+                ax.spines[["top", "right"]].set_visible(False)
+                ax.grid(axis="y", linewidth=0.4)
+        axes[0, 0].set_ylabel("processor seconds")
+        axes[1, 0].set_ylabel("memory, MB")
+        axes[0, 0].legend(frameon=False, loc="upper left")
+        figure.savefig(file, metadata={"Date": None, "Description": pointed(found)})
+        pyplot.close(figure)
+
+
 def draw_why(file: Path, page: Path = ROOT / "README.md") -> None:
     """Run the README's first example and save the plot that it draws."""
     from matplotlib import pyplot, rc_context
@@ -120,3 +161,4 @@ def _only(rows: list[Row]) -> Row:
 if __name__ == "__main__":
     draw_why(GALLERY / "why.svg")
     draw_ratios(GALLERY / "ratios.svg", ratios())
+    draw_growth(GALLERY / "growth.svg", curves())
