@@ -29,7 +29,7 @@ from anchorline.samples import loans as applications
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.contents import Contents
 from anchorline.studio.demo import demo_explainer, demo_truth
-from anchorline.studio.display import Display, Previous
+from anchorline.studio.display import Display, Model, Previous
 from anchorline.studio.server import prepare
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "docs/gallery")
@@ -172,7 +172,8 @@ def screenshots(pages: dict[str, str]) -> None:
 def studio(explainer: al.Explainer, name: str, max_queries: int, **options: Any) -> Iterator[str]:
     """Serve an explainer while the block runs; yield the link."""
     ready, limits = threading.Event(), StudioLimits(max_queries=max_queries)
-    server = prepare(explainer, on_ready=lambda link: ready.set(), name=name, port=0, limits=limits, **options)
+    model = Model(explainer=explainer, name=name, **options)
+    server = prepare(model, on_ready=lambda link: ready.set(), port=0, limits=limits)
     thread = threading.Thread(target=server.run)
     thread.start()
     ready.wait()

@@ -429,7 +429,7 @@ function describeFile() {
     Object.assign(state, { case: 0, compare: null, row: null, edits: {}, broken: [] });
     about.notices.unshift("This link is about a case of a file that is not open here. Open the file to see the case.");
   }
-  byId("file-open").hidden = !upload;
+  byId("file-open").hidden = !upload || Boolean(file);
   byId("file-open").title = `CSV or Parquet, at most ${count(upload / 1e6)} MB. It stays in memory, and only you see it.`;
   byId("file-close").hidden = byId("file-note").hidden = !file;
   byId("file-note").textContent = "Only you see these cases. They are forgotten after 30 minutes without a request.";
