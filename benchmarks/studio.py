@@ -42,6 +42,8 @@ STARTS = 5  # starts of the demonstration
 CHANGE = {"k": 1, "n": 1, "target": "+0.2", "fixed": [f"x{j}" for j in range(4, WIDE)]}
 LARGE_BODY = json.dumps({"row": {f"c{i}": i for i in range(60_000)}}).encode()  # which is refused
 ROUNDS, PER_ROUND = 8, 60  # rounds without and with hostile clients, in turns, and honest requests per round
+PEOPLE, OPENED = 40, 160  # people who open cases at once, and the cases per round
+SUMMARY = 1000  # cases of a summary, beside `explain_many` of as many
 
 Request = tuple[str, Any, str | None]  # path, body and the expected answer, if it is known
 
@@ -61,7 +63,7 @@ def wide_explainer() -> Explainer:
         values = np.asarray(rows, dtype=float)
         return np.asarray(np.tanh(0.2 * values @ weights + 0.3 * values[:, 0] * values[:, 1]))
 
-    table = Table(rng.normal(size=(20_000, WIDE)))
+    table = Table(rng.normal(size=(50_000, WIDE)))
     explainer = Explainer(score, table, output="score", output_range=(-1, 1))
     explainer.check()
     return explainer
@@ -291,7 +293,7 @@ def hostile_request(number: int, seed: int) -> tuple[str, Any]:
         ("/v1/explain", most | {"queries": 20_000, "alternatives": 10, "sigma": 0.0}),
         ("/v1/changes", most | {"n": 10, "target": "+50"}),
         ("/v1/changes", most | {"n": 10, "target": "+50", "examples": "rows"}),
-        ("/v1/overview", {"n_rows": 300, "k": 20, "sigma": 0.001 * (seed % 20)}),
+        ("/v1/overview", {"n_rows": 1000, "k": 20, "sigma": 0.001 * (seed % 20)}),
         ("/v1/rule", most | {"queries": 20_000, "holds": 1.0, "sigma": 0.0}),
         ("/v1/explain", LARGE_BODY)
         if seed % 2
@@ -321,41 +323,73 @@ async def attack(port: int, number: int, seed: int) -> None:
             connection.close()
 
 
-def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
-    """Measure 8 honest clients alone and beside 8 hostile ones, in turns on one server; then the memory."""
-    explainer = wide_explainer()
-    bodies = [
-        {"row": row} | (CHANGE if row % 4 == 3 else {"queries": 1000, "k": 4})
-        for row in range((2 * ROUNDS + 1) * PER_ROUND)
-    ]
-    requests = expected_answers(explainer, bodies)
-    parts = [requests[i : i + PER_ROUND] for i in range(0, len(requests), PER_ROUND)]
+def in_turns(port: int, clients: int, parts: Sequence[Sequence[Request]], who: str) -> Iterator[dict[str, Any]]:
+    """Measure honest clients alone and beside 8 hostile ones, in turns on one server."""
 
-    async def run(port: int, part: Sequence[Request], hostile: int, seed: int) -> tuple[Tally, float]:
+    async def run(part: Sequence[Request], hostile: int, seed: int) -> tuple[Tally, float]:
         attackers = [asyncio.ensure_future(attack(port, number, seed)) for number in range(hostile)]
         await asyncio.sleep(1.0)
-        outcome = await load(port, 8, part)
+        outcome = await load(port, clients, part)
         for attacker in attackers:
             attacker.cancel()
         await asyncio.gather(*attackers, return_exceptions=True)
         return outcome
 
     tallies, durations = {0: Tally(), 8: Tally()}, {0: 0.0, 8: 0.0}
-    with served(data, "--wide") as (_, port):
-        for i, part in enumerate(parts):
-            hostile = 8 * (i % 2 == 0)
-            tally, duration = asyncio.run(run(port, part, hostile if i else 0, 1000 * i))
-            if i == 0:
-                continue  # a server that has just started is slower, which is nobody's attack
-            total = tallies[hostile]
-            total.wrong, total.refused = total.wrong + tally.wrong, total.refused + tally.refused
-            total.lost, durations[hostile] = total.lost + tally.lost, durations[hostile] + duration
-            total.seconds += tally.seconds
+    for i, part in enumerate(parts):
+        hostile = 8 * (i % 2 == 0)
+        tally, duration = asyncio.run(run(part, hostile if i else 0, 1000 * i))
+        if i == 0:
+            continue  # a server that has just started is slower, which is nobody's attack
+        total = tallies[hostile]
+        total.wrong, total.refused = total.wrong + tally.wrong, total.refused + tally.refused
+        total.lost, durations[hostile] = total.lost + tally.lost, durations[hostile] + duration
+        total.seconds += tally.seconds
     p99 = {hostile: float(np.quantile(tally.seconds, 0.99)) for hostile, tally in tallies.items()}
-    yield tallies[0].row("8 honest clients alone, 57 columns", 8, durations[0])
-    what = f"8 honest beside 8 hostile clients: p99 is {p99[8] / p99[0]:.2f} times that without"
-    yield tallies[8].row(what, 8, durations[8])
+    yield tallies[0].row(f"{clients} {who} alone", clients, durations[0])
+    what = f"{clients} {who} beside 8 hostile clients: p99 is {p99[8] / p99[0]:.2f} times that without"
+    yield tallies[8].row(what, clients, durations[8])
+
+
+def in_parts(requests: Sequence[Request], size: int) -> list[Sequence[Request]]:
+    """Return the requests of one round each."""
+    return [requests[i : i + size] for i in range(0, len(requests), size)]
+
+
+def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
+    """Measure 8 clients of the interface and 40 people with pages, with and without attacks; then the memory."""
+    explainer = wide_explainer()
+    bodies = [
+        {"row": row} | (CHANGE if row % 4 == 3 else {"queries": 1000, "k": 4})
+        for row in range((2 * ROUNDS + 1) * PER_ROUND)
+    ]
+    requests = expected_answers(explainer, bodies)
+    opened: list[Request] = [("/page/explain", {"row": row}, None) for row in range((2 * ROUNDS + 1) * OPENED)]
+    with served(data, "--wide") as (_, port):
+        yield from in_turns(port, 8, in_parts(requests, PER_ROUND), "honest clients")
+    with served(data, "--wide") as (_, port):
+        yield from in_turns(port, PEOPLE, in_parts(opened, OPENED), "people who open cases")
+        yield summary(port, explainer)
     yield endurance(data)
+
+
+def summary(port: int, explainer: Explainer) -> dict[str, Any]:
+    """Measure a summary of many cases beside `explain_many` of as many."""
+    start = time.perf_counter()
+    explainer.explain_many(list(range(SUMMARY)))
+    alone = time.perf_counter() - start
+
+    async def ask() -> tuple[int, float]:
+        connection, start, is_done, status = Connection(port), time.perf_counter(), False, 0
+        while not is_done:
+            status, content = await connection.ask("/v1/overview", {"n_rows": SUMMARY})
+            is_done = status != 200 or json.loads(content)["is_done"]
+        connection.close()
+        return status, time.perf_counter() - start
+
+    status, seconds = asyncio.run(ask())
+    tally = Tally(wrong=int(status != 200), seconds=[seconds])
+    return tally.row(f"summary of {SUMMARY:,} cases: {seconds / alone:.2f} times explain_many", 1, seconds)
 
 
 def shut_down(process: "subprocess.Popen[str]", port: int, explainer: Explainer) -> dict[str, Any]:

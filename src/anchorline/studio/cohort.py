@@ -25,7 +25,7 @@ _MAX_ANSWERED = 5_000  # cases of a summary whose answers are counted
 _MAX_LABELS = 12  # of a confusion matrix
 ANSWERS_PER_CHUNK = 512
 _MAX_VALUES = 60_000  # values of all explained cases of a cohort, which take a few hundred bytes each
-_MAX_COHORTS = 12  # in memory; each holds a few hundred explanations
+_MAX_COHORTS = 12  # in memory; each holds up to a thousand explanations
 _MAX_PER_USER = 4  # that are under way, so that one user leaves room for the others
 _IDLE_SECONDS = 10.0  # the page asks about an unfinished cohort several times in this time
 

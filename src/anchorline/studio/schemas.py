@@ -28,7 +28,7 @@ MAX_QUERIES = 1_000_000  # that a request may name; a server allows far fewer
 MAX_ROWS = 200  # per page of the table
 MAX_COLUMNS = 4096
 MAX_CHARACTERS = 100_000  # per value; a text of 40 pages
-MAX_COHORT = 300  # cases of a summary that are explained; of larger cohorts a random sample
+MAX_COHORT = 1000  # cases of a summary that are explained; of larger cohorts a random sample
 DEFAULT_COHORT = 100
 MAX_SEARCH = 200  # characters per search text
 
