@@ -30,18 +30,8 @@ def prepared(family: Family) -> Path:
     if not stamp.exists() or stamp.read_text() != digest:
         print(f"   installing {requirements.name}", flush=True)
         venv.create(folder, clear=True, with_pip=True)
-        run(
-            [
-                str(python),
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "-r",
-                str(requirements),
-            ]
-        )
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        run([*pip, "-r", str(requirements)])
         stamp.write_text(digest)
     return python
 

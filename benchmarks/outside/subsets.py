@@ -16,7 +16,7 @@ RIDGE = 1e-7  # per row; both packages want some
 GAP = 1e-4  # of their objectives, at which they stop: OKRidge's default
 
 
-def answer(samples: Any, place: int, solver: str, size: int, seconds: float, **options: Any) -> dict[str, Any]:
+def answer(solver: str, samples: Any, place: int, size: int, seconds: float, **options: Any) -> dict[str, Any]:
     """Return the chosen columns, whether the package says that they are proven, and processor seconds."""
     flips, drops = samples[place]
     start = time.process_time()
@@ -56,16 +56,16 @@ def _is_empty(tree: Any) -> bool:
 SOLVERS: dict[str, Callable[..., tuple[np.ndarray, bool]]] = {"OKRidge": _okridge, "L0BnB": _l0bnb}
 
 
-def main(file: str) -> None:
-    """Answer requests; compilation at the first call of each package is not timed."""
+def main(file: str, solver: str) -> None:
+    """Answer requests for one of the packages; what is compiled at its first call is not timed."""
 
     def start() -> Callable[[dict[str, Any]], dict[str, Any]]:
         samples = joblib.load(file)
-        rng = np.random.default_rng(0)
-        small = [(rng.random((50, 6)) < 0.3, rng.random(50))]
-        answer(small, 0, "OKRidge", 2, 5.0)
-        answer(small, 0, "L0BnB", 2, 5.0, price=0.01, guess=[0.5, 0.5, 0, 0, 0, 0])
-        return lambda request: answer(samples, **request)
+        flips, drops = samples[0]
+        small = [(flips[:200, :12], drops[:200])]  # in which it searches a little
+        price: dict[str, Any] = {"price": 1e-4, "guess": [0.5] + [0.0] * 11} if solver == "L0BnB" else {}
+        answer(solver, small, 0, 3, 5.0, **price)
+        return lambda request: answer(solver, samples, **request)
 
     serve(start)
 
