@@ -338,7 +338,7 @@ class Explainer:
 
     @shows_keywords(RuleSettings)
     def rule(self, instance: Any, *, check: Check = None, **keywords: Unpack[RuleKeywords]) -> Rule:
-        """Return the fewest facts, as wide as possible, while which the decision stays.
+        """Return the fewest facts, as wide as possible, that keep the decision.
 
         ``check`` is called in every loop, and may raise to interrupt.
 
@@ -370,7 +370,7 @@ class Explainer:
         check: Check = None,
         **keywords: Unpack[ReasonKeywords],
     ) -> Reasons:
-        """Return the main reasons of an adverse decision, for a letter; see docs/reasons.md.
+        """Return the main reasons for an adverse decision, for a letter; see docs/reasons.md.
 
         ``codes`` maps attributes to codes and texts: a mapping, a frame, or a CSV or JSON file. ``reference`` are
         the rows that the case is compared with: a frame, "all" of the table, or "near" (those at the threshold or
@@ -404,7 +404,7 @@ class Explainer:
         """Return the explainer whose table draws from this reference; it is made once."""
         if self.threshold is None and self.target.task == "label":
             raise ParameterError(
-                "Reasons need a score and a threshold, but the model answers labels. Pass a model with "
+                "Reasons need a score and a threshold, but the model returns labels. Pass a model with "
                 "`predict_proba`, or a function that returns scores, and threshold=0.5."
             )
         classes = self._choices["classes"] or classes_of(self.model)

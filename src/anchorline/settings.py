@@ -80,7 +80,7 @@ class Keywords:
         """Read the result of `to_dict`; every key must be there, and no other."""
         wrong = {field.name for field in fields(cls)} ^ set(values)
         if wrong:
-            raise ParameterError(f"The settings lack or have unexpectedly {sorted(wrong)!r}.")
+            raise ParameterError(f"These settings are missing or unexpected: {sorted(wrong)!r}.")
         return cls(**values)
 
 
@@ -91,11 +91,11 @@ class Asking(Keywords):
     Parameters
     ----------
     queries
-        "auto", or the most answers of the model, which is never exceeded.
+        "auto", or the maximum number of queries to the model, which is never exceeded.
     seed
-        Of the random neighbors; the same seed gives the same answer.
+        Seed of the random neighbors; the same seed gives the same answer.
     confidence
-        With which all limits hold together.
+        Confidence with which all limits hold together.
     """
 
     queries: int | str = "auto"
@@ -116,7 +116,7 @@ class Drawing(Asking):
     Parameters
     ----------
     k
-        The most facts; None for the default of the space.
+        Maximum number of facts; None for the space's default.
     sigma
         How close neighbors are: 0 replaces every value, 3 few.
     """
@@ -188,9 +188,9 @@ class RuleSettings(Drawing):
     holds
         The share of altered copies that must keep the decision; 1 asks for a proof, None for the most of k facts.
     k
-        The most facts.
+        Maximum number of facts.
     within
-        How much a number may change and still stay; None for 10% of the prediction or the spread, the larger one.
+        How much a number may change; None for 10% of the prediction or the spread, whichever is larger.
     """
 
     holds: float | None = 0.95
@@ -213,7 +213,7 @@ class ReasonSettings(Asking):
     Parameters
     ----------
     n
-        The most reasons.
+        Maximum number of reasons.
     adverse
         The side of the threshold on which a decision is adverse: "below" or "above".
     reference
@@ -324,7 +324,7 @@ def shows_keywords(settings: type[Keywords]) -> Callable[[_F], _F]:
     ... def explain(row, **keywords: Unpack[DrawingKeywords]):
     ...     "Explain one row."
     >>> str(inspect.signature(explain))[:34], inspect.getdoc(explain).splitlines()[4:6]
-    ('(row, *, k: int | None = None, sig', ['k', '    The most facts; None for the default of the space.'])
+    ('(row, *, k: int | None = None, sig', ['k', "    Maximum number of facts; None for the space's default."])
     """
 
     def decorate(function: _F) -> _F:

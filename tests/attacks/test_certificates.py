@@ -320,7 +320,7 @@ def test_2_no_sentences_among_the_values_that_changes_are_allowed():
     allowed["town"]["values"].insert(1, SENTENCE)
     answer = checked(made, at("settings.allowed", allowed))
     assert answer.codes == ("not_computed",)
-    assert "which is not a value of it in the table" in str(answer)
+    assert "which the table does not contain" in str(answer)
 
 
 def test_2_a_model_is_identified_by_a_hash():
@@ -603,7 +603,7 @@ def test_a_makers_names_and_units_are_named():
         return rows["age"].to_numpy() * 10.0
 
     e = al.Explainer(cost, FRAME, output="cost [EUR]").explain(FRAME.iloc[3])
-    assert "names are those of its maker: 'cost, in EUR'" in str(al.verify(e, cost, FRAME, seed=1))
+    assert "names were chosen by its maker: 'cost, in EUR'" in str(al.verify(e, cost, FRAME, seed=1))
 
     def scores(rows):
         return CLASSIFIER.predict_proba(rows)
@@ -612,14 +612,14 @@ def test_a_makers_names_and_units_are_named():
     for made in (explainer.explain, explainer.rule, explainer.changes):
         answer = al.verify(made(FRAME.iloc[3]).to_json(), scores, FRAME, seed=1)
         assert answer.holds
-        assert "names are those of its maker: " in str(answer)
+        assert "names were chosen by its maker: " in str(answer)
         assert "paid" in str(answer)
 
     explainer = al.Explainer(CLASSIFIER, FRAME, output=SENTENCE, task="label")  # which no label is called
     for made in (explainer.explain, explainer.rule, explainer.changes):
         answer = al.verify(made(FRAME.iloc[3]).to_json(), CLASSIFIER, FRAME, seed=1)
         assert answer.holds
-        assert f"names are those of its maker: {SENTENCE!r}" in str(answer)
+        assert f"names were chosen by its maker: {SENTENCE!r}" in str(answer)
 
 
 def test_brackets_of_a_label_are_no_unit():

@@ -1,4 +1,4 @@
-"""The reasons of an adverse decision in a real browser, and the printed letter."""
+"""The reasons for an adverse decision in a real browser, and the printed letter."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe

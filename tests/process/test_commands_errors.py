@@ -50,7 +50,7 @@ def test_does_not_hold(run_here, tmp_path):
     check = ("verify", out, "scorer:score", "--data=train.csv")
     done = run_here(*check, "--fixed", "note", "--target", "approved")
     assert (done.returncode, done.stderr) == (Code.DOES_NOT_HOLD, "")
-    assert "made with another table" in done.stdout
+    assert "made with a different table" in done.stdout
     out.write_text(out.read_text().replace('"k":3', '"k":4'))
     done = run_here(*check, "--target", "approved")
     assert done.returncode == Code.DOES_NOT_HOLD

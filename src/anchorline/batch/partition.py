@@ -80,7 +80,7 @@ class Work:
 
     ``share`` is the number of rows whose queries go to the model in one call; with 1, rows do not share calls.
     ``changes`` adds what would change each decision to the records, ``rule`` the rule of each row, and
-    ``reasons`` the reasons of each adverse decision.
+    ``reasons`` the reasons for each adverse decision.
     """
 
     explainer: Explainer

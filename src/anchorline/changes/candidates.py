@@ -373,7 +373,7 @@ def _allowed(case: Changeable, attribute: int, name: str, limits: Any) -> np.nda
     for text in sorted({level_text(value) for value in limits if value is not None} - known):
         near = difflib.get_close_matches(text, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"The values are {listed(sorted(known))}."
-        raise ParameterError(f"allowed has {text!r} for {name!r}, which is not a value of it in the table. {hint}")
+        raise ParameterError(f"allowed has {text!r} for {name!r}, which the table does not contain. {hint}")
     return np.array([text in wanted or named.get(text) in wanted for text in texts], dtype=bool)
 
 

@@ -236,21 +236,21 @@ class Changes(Record):
         sizes, most = [len(option.moves) for option in self], self.settings["k"] or len(self.columns)
         held = {*self.held, *self.settings["fixed"]}
         if self.space["kind"] in ("table", "hypercube") and len(self.columns) != len(self.instance):
-            yield "The instance has another number of values than there are columns."
+            yield "The number of values of the instance is not that of the columns."
         if sizes != sorted(sizes) or not all(0 < size <= most for size in sizes):
             yield "A change has more facts than allowed, or than one that comes after it."
         if not all(len(each) == len({*each}) and {*each} <= {*self.columns} for each in used):
             yield "A change moves a column twice, or one that does not exist."
         moves = [move for option in self for move in option.moves]
         if not all(map(_has_plain_values, moves)):
-            yield "A value of a change is none, or a group has another number of values than columns."
+            yield "A change has an invalid value, or not one value per column of a group."
         yield from contradictory_facts(move.bound for move in moves if move.bound is not None)
         if not isinstance(self.settings["allowed"], Mapping):
             yield "What is allowed is not an object."
         if not all(map(is_plain, (self.goal["wanted"], *(option.decision for option in self)))):
             yield "A decision or a goal is neither a number nor a text."
         if held & {column for each in used for column in each}:
-            yield "A change moves a column that is held."
+            yield "A change moves a column that is held fixed."
         if not all(map(self._is_reached, self)):
             yield "The answer to an example does not reach the goal."
         if [level.n_facts for level in self.levels] != list(range(1, len(self.levels) + 1)):

@@ -51,7 +51,7 @@ class ChangeSettings(Keywords):
     n
         How many changes are wanted.
     k
-        The most facts of a change; None for 3, or any number of rows.
+        Maximum number of facts of a change; None for 3, or any number for rows.
     examples
         "values", for few facts, or "rows", for whole rows of the table.
     fixed
@@ -69,11 +69,11 @@ class ChangeSettings(Keywords):
     n_measure
         How many combinations measure how reliably a change turns the decision.
     queries
-        The most answers of the model, which is never exceeded.
+        Maximum number of queries to the model, which is never exceeded.
     confidence
-        With which the limits of a share hold.
+        Confidence with which the limits of a share hold.
     seed
-        Of the random combinations; the same seed gives the same answer.
+        Seed of the random combinations; the same seed gives the same answer.
     """
 
     gone: ClassVar[Mapping[str, str]] = SUCCESSORS

@@ -138,15 +138,15 @@ RULE = {
     **opt.SEARCH,
     "holds": option(
         str,
-        "Share of altered copies with the facts that must keep the decision; none: the most that -k facts hold.",
+        "Share of altered copies with the facts that must keep the decision; none: as many as -k facts can hold.",
         "SHARE|none",
         default=str(_RULE.holds),
     ),
-    "k": option(int, "Most facts of a rule.", None, "-k", default=_RULE.k),
+    "k": option(int, "Maximum number of facts in a rule.", None, "-k", default=_RULE.k),
     "within": option(
         float,
-        "How much a number may change and still stay. [default: 10% of the prediction or of the spread of "
-        "outputs, whichever is larger]",
+        "How much a number may change and still count as the same. [default: 10% of the prediction or of the "
+        "spread of outputs, whichever is larger]",
         "AMOUNT",
     ),
     **opt.CONFIDENCE,
@@ -154,7 +154,7 @@ RULE = {
 
 
 @command(
-    "Find the few facts while which the decision stays.",
+    "Find the few facts that keep the decision as it is.",
     _CASES | RULE | opt.OUTPUT | opt.TABLE | opt.CONTENT | _WRITING | opt.ASKING,
     """\
 anchorline rule model.skops --data train.csv --target approved --row 17
@@ -165,7 +165,7 @@ anchorline rule model.onnx --data train.parquet --rows new.csv --format json > r
 anchorline rule mypackage.reviews:classify --text "Great food, but slow.\"""",
 )
 def rule(given: Given) -> Code:
-    """Find the fewest facts, each as wide as possible, while which the decision stays.
+    """Find the fewest facts, each as wide as possible, that keep the decision.
 
     A row of --data is chosen by --row or --rows. A text (--text, --text-file) or an image (--image) needs no data.
     With several rows, JSON output has one rule per line. Pages and pictures need one file per row: put {row} into
@@ -185,19 +185,22 @@ def rule(given: Given) -> Code:
 
 REASONS = {
     "codes": option(str, "The map of codes: a CSV file (attribute,when,code,text) or a JSON file.", "FILE"),
-    "n": option(int, "Most reasons.", None, "-n", default=_REASONS.n),
+    "n": option(int, "Maximum number of reasons.", None, "-n", default=_REASONS.n),
     **opt.LETTER,
-    "recourse": switch("Also say what another value of each reason alone would do."),
+    "recourse": switch("Also say which other value of each reason alone would turn the decision."),
     "time": option(str, "A time for the record.", "TEXT", default=""),
     "queries": option(
-        int, "Most answers of the model. [default: until it is clear, or known within 1% of the largest]", "N"
+        int,
+        "Maximum number of queries to the model. [default: until the reasons are clear, or each shortfall is "
+        "known within 1% of the largest]",
+        "N",
     ),
     **opt.SEED,
 }
 
 
 @command(
-    "State the main reasons of an adverse decision, by your own map of codes.",
+    "State the main reasons for an adverse decision, in your own codes.",
     _ROWS
     | REASONS
     | opt.OUTPUT
@@ -217,7 +220,7 @@ anchorline reasons model.skops --data train.csv --target approved --output yes -
 --codes codes.csv --recourse --prohibited sex --out file.html""",
 )
 def reasons(given: Given) -> Code:
-    """State the main reasons of an adverse decision, worst first, compared with a reference.
+    """State the main reasons for an adverse decision, worst first, compared with a reference.
 
     The decision is that of --threshold. With --reference near, the case is compared with the rows that score at
     the threshold or slightly beyond it. With several rows, JSON output has one record per line, pages need one
@@ -280,7 +283,7 @@ CHANGES = {
         "WISH",
     ),
     "n": option(int, "Maximum number of changes to list.", None, "-n", default=3),
-    "k": option(int, "Maximum number of facts that change. [default: 3; of rows, any number]", None, "-k"),
+    "k": option(int, "Maximum number of facts that change. [default: 3; any number for rows]", None, "-k"),
     "examples": option(
         one_of("values", "rows"),
         "'values': few facts, any training values. 'rows': whole training rows.",
@@ -289,13 +292,13 @@ CHANGES = {
     "allow": option(list[str], "A range LOW..HIGH, or values A,B. Repeatable.", "COLUMN=VALUES"),
     "direction": option(list[str], "The only direction of a column. Repeatable.", "COLUMN=up|down"),
     "cost": option(list[str], "How much a change of a column counts. Repeatable.", "COLUMN=WEIGHT"),
-    "queries": option(int, "Most answers of the model. [default: 100000]", "N"),
+    "queries": option(int, "Maximum number of queries to the model. [default: 100000]", "N"),
     **opt.SEED,
 }
 
 
 @command(
-    "Find the few facts whose change turns the decision.",
+    "Find the fewest changes that turn the decision.",
     _ROWS
     | CHANGES
     | opt.OUTPUT

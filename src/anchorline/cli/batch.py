@@ -43,7 +43,9 @@ _BATCH = {
     ),
     "changes": switch("Add columns about the fewest facts that would change each decision."),
     "rules": switch("Add columns with the rule of each row."),
-    "codes": option(str, "Add columns with the reasons of each adverse decision, by this map of codes.", "FILE"),
+    "codes": option(
+        str, "Add columns with the reasons for each adverse decision, in the codes of this map.", "FILE"
+    ),
     **opt.LETTER,
 }
 

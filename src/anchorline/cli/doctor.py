@@ -43,7 +43,9 @@ _COLORS = {"ok": "green", "too old": "yellow", "missing": "red"}
     "List installed and missing packages, or check a table for traps.",
     {
         "data": option(str, "Look for traps in this table instead of listing packages.", "FILE"),
-        "target": option(str, "With --data: what the model predicts; columns that know it.", "COLUMN"),
+        "target": option(
+            str, "With --data: the column that the model predicts, to find columns that give it away.", "COLUMN"
+        ),
     },
     "anchorline doctor\nanchorline doctor --data train.csv --target approved",
 )

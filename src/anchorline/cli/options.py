@@ -110,21 +110,25 @@ ROWS = {
 TARGET = {
     "target": option(list[str], "A column to leave out: first the target, then identifiers. Repeatable.", "COLUMN")
 }
-DETAILS = {"details": switch("Also print how we know; of text only.")}
+DETAILS = {"details": switch("Also print how we know (text output only).")}
 OUT = {"out": option(str, "Write to this file instead of printing. A failure leaves no partial file.", "PATH")}
 SEED = {"seed": option(int, "Random seed. The same seed gives the same bytes.", default=_USUAL.seed)}
 SIGMA = {
     "sigma": option(float, "Concentration: the larger it is, the fewer values are replaced.", default=_USUAL.sigma)
 }
-CONFIDENCE = {"confidence": option(float, "With which all limits hold together.", default=_USUAL.confidence)}
-_QUERIES = option(str, "Most answers of the model, in all; auto: until decided.", "N|auto", default="auto")
+CONFIDENCE = {
+    "confidence": option(float, "Confidence with which all limits hold together.", default=_USUAL.confidence)
+}
+_QUERIES = option(
+    str, "Maximum number of queries to the model; auto: until the verdict is decided.", "N|auto", default="auto"
+)
 SEARCH = SIGMA | {"queries": _QUERIES} | SEED
 EXPLAIN = {
     **SEARCH,
-    "k": option(int, "Most facts of a sum. [default: 4; of texts and images 8]", None, "-k"),
-    "alternatives": option(int, "Number of other sums that fit as well, to list too.", default=0),
+    "k": option(int, "Maximum number of facts in a sum. [default: 4; 8 for texts and images]", None, "-k"),
+    "alternatives": option(int, "How many other sums that fit as well to list.", default=0),
     **CONFIDENCE,
-    "time_limit": option(float, "For the proof. [default: a number of steps]", "SECONDS"),
+    "time_limit": option(float, "Time limit for the proof. [default: a fixed number of steps]", "SECONDS"),
 }
 LETTER = {
     "adverse": option(
@@ -162,7 +166,7 @@ TABLE = {
     "categorical": option(list[str], "Numbers to read as categories. Repeatable.", "COLUMN"),
     "reference": option(
         str,
-        "The rows that values are drawn from: a file, all of --data (default), or near: those at --threshold.",
+        "The rows that values are drawn from: a file, all of --data (default), or near: rows that just pass.",
         "FILE|all|near",
     ),
     "neighbors": option(
@@ -192,8 +196,8 @@ LOADING = {
     "timeout": option(float, "Time limit for a reply of an HTTP model.", "SECONDS", default=60.0),
     "batch_rows": option(int, "Rows per request to an HTTP model.", default=1000),
     "rate": option(float, "Requests per second to an HTTP model. [default: no limit]", "N"),
-    "parallel": option(int, "Requests to an HTTP model at once.", "N", default=1),
-    "retries": option(int, "Further attempts if a request to an HTTP model fails.", "N", default=4),
+    "parallel": option(int, "Parallel requests to an HTTP model.", "N", default=1),
+    "retries": option(int, "Retries if a request to an HTTP model fails.", "N", default=4),
 }
 ASKING = {
     **LOADING,

@@ -114,8 +114,8 @@ class Monitor:
             predictor.open(case.neighborhood.original)
             if predictor.is_label:
                 raise ParameterError(
-                    "The model answers labels, which have no average. Pass what answers scores, such as "
-                    "predict_proba."
+                    "The model returns labels, which have no average. Pass a function that returns scores, such "
+                    "as predict_proba."
                 )
             donors = case.draw("compare/cohort", place, _N_COPIES)
             effects = halves(donors, case.ask(donors).drops).mean(axis=0)

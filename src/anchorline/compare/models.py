@@ -84,7 +84,8 @@ class CompareSettings(Keywords):
             raise ParameterError(f"within is {self.within!r}, but it must be a number above 0. Type within=10.")
         if self.common.sigma == 0:
             raise ParameterError(
-                "sigma is 0, by which copies keep no value, and what a value adds cannot be seen. Type sigma=1.0."
+                "sigma is 0, so copies keep none of the row's values, and what a value adds cannot be seen. Type "
+                "sigma=1.0."
             )
 
     @property
@@ -226,8 +227,8 @@ class _Comparing:
             if (first is None) != (second is None):
                 which = ("old", "new") if second is None else ("new", "old")
                 raise ParameterError(
-                    f"The {which[0]} model answers {what}, and the {which[1]} one does not. Compare models that "
-                    "answer alike: pass both as functions, or give task= or threshold=."
+                    f"The {which[0]} model returns {what}, and the {which[1]} one does not. Compare models that "
+                    "return the same: pass both as functions, or give task= or threshold=."
                 )
         if old.decisions is None or new.decisions is None or self.old.threshold is not None:
             return
@@ -245,7 +246,9 @@ class _Comparing:
     def _tolerance(self) -> float | None:
         if self.answers[0].decisions is not None:
             if self.settings.within is not None:
-                raise ParameterError("within is meant for numbers, but the models decide. Leave it out.")
+                raise ParameterError(
+                    "within is meant for numbers, but these models return decisions. Leave it out."
+                )
             return None
         return self.settings.within or _SAME * self.spread
 
@@ -455,8 +458,8 @@ def groups_of(column: Column, name: str) -> Iterator[tuple[str, np.ndarray]]:
             yield text_of(value, column.kind), present & (column.values == value)
     elif column.kind == CATEGORY:
         raise ParameterError(
-            f"groups has {name!r}, which has {len(distinct)} values; groups must be at most {_MOST_VALUES}. Leave "
-            "it out, or join values in a column of your own."
+            f"groups has {name!r}, which has {len(distinct)} values; at most {_MOST_VALUES} are allowed. Leave "
+            "it out, or merge values in a column of your own."
         )
     else:
         edges = np.unique(np.quantile(values.astype(np.float64), (0.25, 0.5, 0.75), method="higher"))

@@ -123,7 +123,7 @@ def _suffix(path: str | PathLike[str]) -> str:
     if suffix not in _TEXT_PARSERS and (gzipped or suffix not in _COLUMNAR):
         known = ", ".join([*_TEXT_PARSERS, *_COLUMNAR])
         raise TableFileError(
-            f"{fspath(path)!r} has a name of unknown kind. The name must end in {known} (text files also in .gz)."
+            f"{fspath(path)!r} has an unknown suffix. The name must end in {known} (text files also in .gz)."
         )
     return suffix
 

@@ -103,8 +103,8 @@ class TorchModel:
             if self._are_logits:
                 warnings.warn(
                     SetupWarning(
-                        f"The network's {values.shape[1]} outputs are not probabilities, so they are taken for "
-                        "logits of classes and go through a softmax. If they are numbers, type task='number' and "
+                        f"The network's {values.shape[1]} outputs are not probabilities, so they are treated as "
+                        "class logits and passed through a softmax. If they are numbers, type task='number' and "
                         "output=0.",
                         "softmax",
                     ),

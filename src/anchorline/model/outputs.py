@@ -166,7 +166,7 @@ def resolve(
         name = str(output)
     if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
         raise ParameterError(
-            f"output is {output!r}, which is a class, but labels are explained as they are predicted at the row. "
+            f"output is {output!r}, which is a class, but of labels, the one predicted for the row is explained. "
             "Leave output out. To choose a class, the model needs `predict_proba`."
         )
     fixed = task == "label" and given_task is None and classes is None and labels is not None
@@ -259,7 +259,7 @@ def _of_session(session: Any) -> Any:
         content = Path(path).read_bytes()
     if not content:
         raise ParameterError(
-            "The InferenceSession does not tell which model it runs. Load the file instead: "
+            "The InferenceSession does not say which model it runs. Load the file instead: "
             "`anchorline.load_model('model.onnx')`."
         )
     return onnx_file.load(str(path or "session"), "onnx", bytes(content), ())
@@ -318,7 +318,7 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
             return model, task
         if type(model).__name__ == "LocalOutlierFactor":
             raise ParameterError(
-                "A LocalOutlierFactor judges new rows only if it is made for them. Type "
+                "A LocalOutlierFactor without novelty=True cannot judge new rows. Type "
                 "LocalOutlierFactor(novelty=True), and fit it again."
             )
         load = f" Load a file first: `anchorline.load_model({str(model)!r})`."

@@ -387,5 +387,5 @@ def _checked(candidates: Candidates, cells: np.ndarray, drops: np.ndarray) -> np
 def _not_a_size(size: float) -> SampleError:
     return SampleError(
         f"The size of the drops is {size:.3g}, but it must be between {_SMALLEST:g} and {_LARGEST:g}, or 0, "
-        "because squares of other numbers are not numbers of a computer. Give the output another unit."
+        "because the squares of other numbers overflow or underflow. Give the output another unit."
     )

@@ -63,7 +63,7 @@ def require(
 
 def _lacks_threshold(classes: Sequence[Any] | None, adverse: str) -> str:
     output = f"output={plain_label(classes[-1])!r}, " if classes else ""
-    hint = _other_classes(classes, adverse) if classes else " The model must answer scores, not labels."
+    hint = _other_classes(classes, adverse) if classes else " The model must return scores, not labels."
     what = f"Type Explainer(model, table, {output}threshold=0.5).{hint}"
     return f"a threshold, from which the decision follows. {what}"
 

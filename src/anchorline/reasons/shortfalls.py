@@ -70,8 +70,8 @@ def measure(
     needed = _FEWEST * (n_attributes + 1)
     if most < needed:
         raise ParameterError(
-            f"{needed:,} queries are needed to compare {n_attributes} attributes, but only {most:,} are left of "
-            f"queries. Type queries={2 * needed}."
+            f"{needed:,} queries are needed to compare {n_attributes} attributes, but queries leaves only "
+            f"{most:,}. Type queries={2 * needed}."
         )
     donors, gains = [[[np.empty(0)] for _ in range(n_attributes)] for _ in range(2)]
     active: Sequence[int] = range(n_attributes)

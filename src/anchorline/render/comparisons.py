@@ -87,7 +87,7 @@ def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
     yield Block("", tuple(_first(comparison)))
     if comparison.gates:
         rows = tuple((*_gate(gate, comparison.output)[:3], gate.outcome.value) for gate in comparison.gates)
-        more = ("Undecided: the limits include what is allowed. More rows narrow them.",)
+        more = ("Undecided: the limits include what is allowed. More rows would narrow them.",)
         is_open = any(gate.outcome is Outcome.UNDECIDED for gate in comparison.gates)
         yield Block("Gates", more if is_open else (), ("figure", "allowed", "limits", "outcome"), rows)
     if comparison.parts:

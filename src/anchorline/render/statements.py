@@ -680,7 +680,7 @@ def _proof(explanation: Explanation, words: Words) -> Statement:
     proof, source = explanation.proof, explanation.queries.source
     among = f"among {proof.n_candidates:,} {words.facts} that are related to the output"
     if not explanation.facts:
-        text = f"No {words.facts} are stated: none explains 1% of the differences and more than chance."
+        text = f"No {words.facts} are stated: none explains 1% of the differences and more than chance would."
     elif proof.status == "proven":
         text = (
             f"Proven {_PROVEN.get(source, 'for the copies of the search')}: {among}, no sum of as many "
@@ -1008,10 +1008,14 @@ def _recourse_text(reason: StatedReason, recourse: Recourse) -> str:
 def _near_ties(reasons: Reasons) -> Iterator[Statement]:
     if reasons.near_ties:
         names, n = _listed([column_text(name) for name in reasons.near_ties]), len(reasons.near_ties)
-        text = f"Close: the limits of {names} overlap, so that which of them are main reasons is not certain."
+        text = f"Close: the limits of {names} overlap, so it is uncertain which of them are main reasons."
         if n == 1:
             is_stated = any(reason.attribute in reasons.near_ties for reason in reasons)
-            text = f"{names} may be no main reason." if is_stated else f"{names} may also be a main reason."
+            text = (
+                f"{names} may turn out not to be a main reason."
+                if is_stated
+                else f"{names} may turn out to be a main reason, too."
+            )
             text = f"Close: {text}"
         yield Statement("note", text, {"near_ties": list(reasons.near_ties)})
 

@@ -178,7 +178,7 @@ class Comparison(Displayed):
             yield from contradictory_facts(facts)
         for gate in self.gates:
             if gate.outcome is not judged(gate.figure, gate.most):
-                yield f"The gate on {gate.what!r} is {gate.outcome.value}, which its limits do not say."
+                yield f"The gate on {gate.what!r} is {gate.outcome.value}, which its limits do not support."
 
 
 def judged(figure: Amount, most: float) -> Outcome:

@@ -114,7 +114,7 @@ class Use:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reasons(Displayed):
-    """The main reasons of an adverse decision, worst first, and everything from which they follow.
+    """The main reasons for an adverse decision, worst first, and everything from which they follow.
 
     ``shortfalls`` has all attributes, the largest first. ``near_ties`` are attributes on either side of the cut
     whose limits overlap, so that they might change places: of the last reason and the first that is left out, or
@@ -203,7 +203,7 @@ class Reasons(Displayed):
         if self.model is not None and not re.fullmatch("[0-9a-f]{64}", self.model):
             yield "What identifies the model is not a SHA-256."
         if not all(_is_shown(reason) for reason in self):
-            yield "A reason has another number of values than columns, or a share that is none."
+            yield "A reason has an invalid share, or not one value per column."
         if self.codes_sha256 != Codes.of(self.settings["codes"]).sha256:
             yield "The hash is not that of the codes."
         if self.output.threshold is None:

@@ -1,4 +1,4 @@
-"""A rule: few facts, as wide as possible, while which a decision stays; and rules that cover many rows."""
+"""A rule: few facts, as wide as possible, that keep a decision; and rules that cover many rows."""
 
 import enum
 from collections.abc import Iterator, Mapping
@@ -151,7 +151,7 @@ def _contradictory_strip(strip: Strip) -> Iterator[str]:
     """Yield whether a strip has shares beyond 0 and 1, or labels that cannot be shown."""
     shares = [share for share in (*strip.shares, *strip.stays, strip.missing) if share is not None]
     if not all(map(is_plain, strip.labels)) or not all(0 <= share <= 1 + _ROUNDING for share in shares):
-        yield "A strip has shares or labels that are none."
+        yield "A strip has invalid shares or labels."
 
 
 # The fewest rules that cover many rows: each is the rule of one of them.

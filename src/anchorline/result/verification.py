@@ -18,21 +18,21 @@ SENTENCES = {
     "repeated": "every figure was reproduced",
     "turned": "all examples turned again ({stated})",
     "nothing_turns": "again nothing turns the decision",
-    "listed": "every altered copy there is was asked about",
+    "listed": "the model was asked about every possible altered copy",
     "confirmed": (
         "{found:,} fresh altered copies confirm what was measured: a figure more than 2.5 points outside its "
         "stated limits would have been noticed with a probability of 99.9%"
     ),
     "agreed": "fresh altered copies, which nobody could foresee, agree with every shortfall",
     "codes_by_maker": "the texts come from its maker's codes, whose SHA-256 is {stated}",
-    "time_by_maker": "the time is that of its maker: {stated!r:.60}",
+    "time_by_maker": "the time was stated by its maker: {stated!r:.60}",
     "no_digest": "it does not identify the model that it was made with",
-    "named_by_maker": "names are those of its maker: {stated!r:.200}",
+    "named_by_maker": "names were chosen by its maker: {stated!r:.200}",
     # It does not.
     "tampered": "{detail}",
-    "other_space": "it was made with another table or space, or with other options of it",
+    "other_space": "it was made with a different table or space, or with different options",
     "other_near": (
-        "it was made with another table or with other options of it, or with another model, because "
+        "it was made with a different table, different options or a different model, because "
         "which rows are 'near' depends on its answers"
     ),
     "other_classes": "its classes are {stated}, but the model's are {found}",
@@ -60,13 +60,13 @@ SENTENCES = {
         "it is about fewer columns than the table has, and this model does not say which it reads; verify with "
         "the fitted model itself"
     ),
-    "cost_function": "every example turned again, but the cost function is not recorded",
+    "cost_function": "every example turned the decision again, but the cost function is not recorded",
     "other_digest": (
-        "every figure was reproduced, but it was made with the model {stated}, and this is not known to be "
-        "it; verify with the fitted model itself"
+        "every figure was reproduced, but it was made with the model {stated}, and whether this is that model "
+        "is not known; verify with the fitted model itself"
     ),
     "not_chosen": "fresh altered copies show that {where} is a main reason, which is not stated",
-    "no_trees": "every example turned again, but the trees of the model cannot be read",
+    "no_trees": "every example turned the decision again, but the trees of the model cannot be read",
     "not_confirmed": (
         "fresh altered copies do not confirm {where}: stated {stated.low:.3f} to {stated.high:.3f}, measured "
         "{found.low:.3f} to {found.high:.3f}"

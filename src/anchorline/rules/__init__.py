@@ -1,4 +1,4 @@
-"""Rules: few facts, as wide as possible, while which a decision stays, and the fewest that cover many rows.
+"""Rules: few facts, as wide as possible, that keep a decision, and the fewest that cover many rows.
 
 May import: errors, facts, guarantees, laws, model, optimize, result, search, settings, spaces.
 """

@@ -26,8 +26,8 @@ def tolerance(case: Case, within: float | None, answers: TableAnswers | None) ->
     if predictor.output.kind != "number":
         if within is not None:
             raise ParameterError(
-                f"within is {within!r}, but the model decides, and a decision stays or not: within is meant for "
-                "numbers. Leave it out."
+                f"within is {within!r}, but the model returns decisions, and within is meant for numbers. "
+                "Leave it out."
             )
         return None
     if within is not None:
@@ -38,8 +38,8 @@ def tolerance(case: Case, within: float | None, answers: TableAnswers | None) ->
         return default
     spread_is = "is not known" if answers is None else "on the table is 0"
     raise ParameterError(
-        f"The prediction is 0, and the spread of the outputs {spread_is}, but how much the output may change and "
-        "still stay must be above 0. Type within=10, in units of the output."
+        f"The prediction is 0, and the spread of the outputs {spread_is}, so there is no default for how much "
+        "the output may change. Type within=10, in units of the output."
     )
 
 

@@ -52,7 +52,7 @@ def _check(rules: Mapping[int, Rule], agree: float | None) -> None:
     if kinds:
         raise ParameterError(
             f"The rules are about a {kinds.pop()}, whose words or regions are its own. Only rules about rows of a "
-            "table are true of other rows, too."
+            "table can apply to other rows, too."
         )
     if len({(rule.space["fingerprint"], rule.output.kind) for rule in rules.values()}) > 1:
         raise ParameterError("The rules are about different tables or outputs. Pass the rows of one explainer.")

@@ -134,8 +134,8 @@ def find_rule(case: Case, target: float | None, trees: Callable[[], Prover | Non
     search = _Search(case, target, trees)
     if target == 1 and search.prover is None:
         raise ParameterError(
-            "holds is 1, but that is proven only of trees that can be read, or if altered copies are few. Type "
-            "holds=0.99."
+            "holds is 1, which can be proven only for trees that can be read, or if there are few altered copies. "
+            "Type holds=0.99."
         )
     return search.run()
 

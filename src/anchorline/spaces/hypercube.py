@@ -63,7 +63,7 @@ class Hypercube(Space):
         if self._statements is not None and len(self._statements) != point.size:
             raise InstanceError(
                 f"x has {point.size} values, but there are {len(self._statements)} names; "
-                "their numbers must be equal."
+                "there must be one name per value."
             )
         wrong = np.flatnonzero(np.abs(point) != 1)
         if wrong.size:

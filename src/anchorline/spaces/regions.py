@@ -479,7 +479,7 @@ class Signal(Space):
         or a number.
     channels
         "last" for signals of shape (time, channels), "first" for (channels, time), which the model receives in the
-        same shape. "auto" reads (1, time) as one channel, and asks if there would be more channels than points.
+        same shape. "auto" reads (1, time) as one channel, and raises an error if channels outnumber points.
 
     Examples
     --------

@@ -422,8 +422,8 @@ class TableNeighborhood(Neighborhood):
             return self._draw(n, random, replace_probability, facts)
         if not self.is_valid(self.original, 1)[0]:
             raise InstanceError(
-                "The row breaks the rule `valid`, so that its neighbors would have nothing to do with it. Correct "
-                "the row or the rule."
+                "The row breaks the rule `valid`, so neighbors that satisfy it would not resemble the row. "
+                "Correct the row or the rule."
             )
         kept: list[np.ndarray] = []
         n_kept = n_drawn = 0
@@ -440,10 +440,11 @@ class TableNeighborhood(Neighborhood):
                 allows_other = bool((differs & keeps).any()) or not differs.any()
             if n_kept >= n and (allows_other or n_drawn < _FEW):
                 return np.concatenate(kept, axis=1)[:, :n]
-        found = f"Only {n_kept} of {n_drawn} neighbors keep the rule `valid`."
+        found = f"Only {n_kept} of {n_drawn} neighbors satisfy the rule `valid`."
         if n_kept >= n:
             found = (
-                f"The rule `valid` allows the row itself only: none of {n_drawn} neighbors differs and keeps it."
+                f"Only the row itself satisfies the rule `valid`: none of {n_drawn} neighbors differs and "
+                "satisfies it."
             )
         raise ParameterError(
             f"{found} If some columns are valid only together, group them, e.g. groups=[['class', 'fare']], or "

@@ -117,7 +117,7 @@ class Text(Space):
         pieces = [text[start:stop] for start, stop in pairwise(ends)]
         if recorded and list(instance) != pieces:
             raise InstanceError(
-                f"A list of {len(instance)} texts came, but one text is explained at a time. Type "
+                f"A list of {len(instance)} texts was given, but one text is explained at a time. Type "
                 "explainer.explain(texts[0]), or explainer.explain_many(texts). If the list is from a recorded "
                 "explanation, this space cuts its text in another way; pass the same unit as its maker."
             )
@@ -127,11 +127,11 @@ class Text(Space):
         """Return the texts of a list, an array or a column of a frame, for `Explainer.explain_many`."""
         if isinstance(texts, str):
             raise ParameterError(
-                "One text came, but explain_many needs a list of texts. Type explainer.explain(text)."
+                "One text was given, but explain_many needs a list of texts. Type explainer.explain(text)."
             )
         if hasattr(texts, "columns") or getattr(texts, "ndim", 1) != 1:
             raise ParameterError(
-                f"A {type(texts).__name__} of several columns came, but a list of texts is needed. Pass one "
+                f"A {type(texts).__name__} of several columns was given, but a list of texts is needed. Pass one "
                 "column, such as explainer.explain_many(frame['text'])."
             )
         to_list = getattr(texts, "to_list", None) or getattr(texts, "tolist", None)
@@ -144,7 +144,7 @@ class Text(Space):
             digest, outer = self._inside
             if digest != _digest(text):
                 raise InstanceError(
-                    "The text is another one than that of the explanation in within(). Pass the same text, or use "
+                    "The text is not the one whose explanation was given to within(). Pass the same text, or use "
                     "al.Text() for a new one."
                 )
             spans = [

@@ -165,7 +165,9 @@ def read_result(text: str) -> Explanation | Rule | Changes | Reasons:
         raise FormatError(f"The text is not JSON: {error}") from error
     kind = body.get("kind") if isinstance(body, dict) else None
     if kind in ("comparison", "drift"):
-        raise FormatError(f"It is a {kind}, which is checked by compare: the same call returns the same bytes.")
+        raise FormatError(
+            f"It is a {kind}. To check it, repeat the call of compare, which returns the same bytes."
+        )
     return (_KINDS.get(kind, Explanation) if isinstance(kind, str) else Explanation).from_json(text)
 
 

@@ -254,11 +254,11 @@ def test_changed_texts_are_refused():
     ("change", "words"),
     [
         (lambda body: body["options"][0]["moves"][0].update(columns=["income"]), "one that does not exist"),
-        (lambda body: body["held"].append("debt"), "a column that is held"),
+        (lambda body: body["held"].append("debt"), "a column that is held fixed"),
         (lambda body: body["options"][0].update(decision="declined"), "does not reach the goal"),
-        (lambda body: body["instance"].pop(), "The instance has another number"),
+        (lambda body: body["instance"].pop(), "The number of values of the instance"),
         (lambda body: body["levels"][0].update(n_facts=2), "The levels are not in order"),
-        (lambda body: body["settings"].update(k=None, fixed=["debt"]), "a column that is held"),
+        (lambda body: body["settings"].update(k=None, fixed=["debt"]), "a column that is held fixed"),
         (lambda body: body["options"][0].update(moves=[]), "more facts than allowed"),
     ],
 )

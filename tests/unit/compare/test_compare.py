@@ -147,7 +147,7 @@ def test_rules_that_the_new_model_breaks_come_with_a_copy_that_shows_it():
         ((OLD, NEW, frame_of(), frame_of()[:0]), {}, "no rows to compare"),
         ((OLD, NEW, frame_of()), {"sigma": 0}, "Type sigma=1.0"),
         ((OLD, NEW, al.Table(frame_of())), {}, r"compare\(old, new, table, frame\)"),
-        ((OLD, lambda rows: np.where(OLD(rows) > 0, "yes", "no"), frame_of()), {}, "answers scores or numbers"),
+        ((OLD, lambda rows: np.where(OLD(rows) > 0, "yes", "no"), frame_of()), {}, "returns scores or numbers"),
     ],
 )
 def test_errors_are_one_line_that_says_what_to_do(arguments, keywords, says):
@@ -279,4 +279,4 @@ def test_progress_grows_with_every_row(rules):
 
 
 def test_a_comparison_is_checked_by_comparing_again(turned):
-    assert "checked by compare" in str(al.verify(turned.to_json(), OLD, frame_of()))
+    assert "repeat the call of compare" in str(al.verify(turned.to_json(), OLD, frame_of()))

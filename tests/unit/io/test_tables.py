@@ -13,7 +13,7 @@ from helpers.tables import columns_of
 def test_files_that_tell_types_are_read_as_they_are(file):
     rows = read_rows(file("a.jsonl", '{"code": "007", "n": 1}\n'), numbers=())
     assert columns_of(rows) == {"code": ["007"], "n": [1]}
-    with pytest.raises(errors.TableFileError, match="of unknown kind"):
+    with pytest.raises(errors.TableFileError, match="an unknown suffix"):
         read_rows(file("a.xlsx", "a"), numbers=())
 
 
@@ -25,9 +25,9 @@ def test_files_that_cannot_be_read(tmp_path, file):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(errors.TableFileError, match="directory"):
         read_table(tmp_path / "folder.csv")
-    with pytest.raises(errors.TableFileError, match=r"of unknown kind. The name must end in .csv"):
+    with pytest.raises(errors.TableFileError, match=r"an unknown suffix. The name must end in .csv"):
         read_table(file("a.xlsx", "a"))
-    with pytest.raises(errors.TableFileError, match="of unknown kind"):
+    with pytest.raises(errors.TableFileError, match="an unknown suffix"):
         read_table(file("a.parquet.gz", "a"))
     with pytest.raises(errors.TableFileError, match=r"is damaged"):
         read_table(file("a.csv.gz", "a,b\n"))

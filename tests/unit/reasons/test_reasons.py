@@ -611,9 +611,9 @@ def test_wrong_arguments_are_answered_by_one_line_that_says_what_to_type(explain
 
 def test_labels_have_no_reasons(model, table):
     explainer = al.Explainer(model.predict, table, task="label")
-    with pytest.raises(ParameterError, match="the model answers labels"):
+    with pytest.raises(ParameterError, match="the model returns labels"):
         explainer.reasons(0)
-    with pytest.raises(ParameterError, match=r"threshold=0\.5\)\. The model must answer scores, not labels\.$"):
+    with pytest.raises(ParameterError, match=r"threshold=0\.5\)\. The model must return scores, not labels\.$"):
         al.Explainer(lambda rows: np.full(len(rows), "no"), table).reasons(0)
     with pytest.raises(
         ParameterError, match=r"If 'declined' is not the adverse class, name that instead: 'approved'"

@@ -153,7 +153,7 @@ def test_rows_that_fail_or_are_left_over_are_said():
 def test_what_cannot_be_covered():
     explainer = al.Explainer(lambda texts: [1.0 if "good" in text else 0.0 for text in texts], al.Text())
     many = explainer.explain_many(["a good day", "a bad day"], rule={"within": 0.5})
-    with pytest.raises(ParameterError, match="Only rules about rows of a table are true of other rows"):
+    with pytest.raises(ParameterError, match="Only rules about rows of a table can apply to other rows"):
         many.rules()
     vote = al.Explainer(lambda z: z[:, 0], al.Hypercube(["a", "b"])).explain_many([[1, 1]], rule={"within": 0.5})
     with pytest.raises(ParameterError, match=r"Type agree=0\.9"):

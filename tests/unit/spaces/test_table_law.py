@@ -237,9 +237,11 @@ def test_a_rule_that_allows_the_row_itself_only_is_named(neighbors):
     explainer = Explainer(
         lambda rows: rows["age"].to_numpy() / 7, Table(frame, valid=only_row, neighbors=neighbors)
     )
-    with pytest.raises(ParameterError, match=r"`valid` allows the row itself only: none of \d+ neighbors"):
+    with pytest.raises(
+        ParameterError, match=r"Only the row itself satisfies the rule `valid`: none of \d+ neighbors"
+    ):
         explainer.explain(3)
-    with pytest.raises(ParameterError, match=r"`valid` allows the row itself only"):
+    with pytest.raises(ParameterError, match=r"Only the row itself satisfies the rule `valid`"):
         explainer.rule(3)
     two = Table(frame, valid=lambda rows: (rows["age"] == rows["member"]).to_numpy(), neighbors=neighbors)
     assert len(drawn(two.at(3), 0.54, n=600)) == 600
@@ -251,7 +253,7 @@ def test_a_rule_that_cannot_be_kept_is_named():
     with pytest.raises(InstanceError, match=r"breaks the rule `valid`.*Correct the row"):
         drawn(Table(frame, valid=allowed).at(at), 0.54, n=10)
     own = int(frame["age"].iloc[0])
-    with pytest.raises(ParameterError, match=r"neighbors keep the rule `valid`.*groups=\["):
+    with pytest.raises(ParameterError, match=r"neighbors satisfy the rule `valid`.*groups=\["):
         drawn(Table(frame.assign(x=range(80)), valid=lambda rows: (rows["x"] == 0).to_numpy()).at(0), 1.0, n=200)
     with pytest.raises(
         ParameterError, match=r"valid raised KeyError: 'b'\. It must .* the columns 'age', 'member'"

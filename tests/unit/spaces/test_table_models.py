@@ -318,7 +318,9 @@ def test_a_classifier_without_probabilities_explains_its_label(target):
     label = model.predict(NUMBERS[:1])[0]
     assert explanation.output.decision == label
     assert type(explanation.output.decision) is type(label.item() if hasattr(label, "item") else label)
-    with pytest.raises(ParameterError, match=r"which is a class, but labels are explained as they are predicted"):
+    with pytest.raises(
+        ParameterError, match=r"which is a class, but of labels, the one predicted for the row is explained"
+    ):
         al.Explainer(model, table, output=model.classes_[1])
 
 
