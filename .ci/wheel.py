@@ -32,8 +32,10 @@ FILES = [
 EXTRAS = "test,docs"  # the contract tests build the documentation site
 IN_WHEEL = re.compile(r"anchorline(-[^/]+\.dist-info)?/")
 IN_SDIST = re.compile(
-    r"[^/]+/(src/anchorline/.*|PKG-INFO|pyproject\.toml|\.gitignore|[A-Z]+(\.(md|cff))?)$"  # such as README.md
+    r"[^/]+/(src/anchorline/.*|PKG-INFO|pyproject\.toml|hatch_build\.py|\.gitignore|"
+    r"[A-Z]+(\.(md|cff))?)$"  # such as README.md
 )
+RELATIVE = re.compile(r"\]\((?!https://)([^)]+)\)")
 
 
 def main() -> int:
@@ -66,10 +68,14 @@ def build(environment: Path) -> Path:
     (wheel,), (sdist,) = (ROOT / "dist").glob("*.whl"), (ROOT / "dist").glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         strangers = [name for name in archive.namelist() if not IN_WHEEL.match(name)]
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        relative = RELATIVE.findall(archive.read(metadata).decode())
     with tarfile.open(sdist) as archive:
         strangers += [each.name for each in archive if each.isfile() and not IN_SDIST.match(each.name)]
     if strangers:
         sys.exit(f"These files should not be in a release: {', '.join(strangers)}")
+    if relative:
+        sys.exit(f"These links of the README lead nowhere on a package index: {', '.join(relative)}")
     return wheel
 
 

@@ -96,7 +96,7 @@ def test_a_number(run_here):
         (("--row=3", "--holds=0"), "--holds is 0.0"),
         (("--row=3", "-k", "0"), "-k is 0, but it must be a whole number >= 1. Type -k 4."),
         (("--row=3", "--within=-1"), "--within is -1.0"),
-        (("--row=3", "--within=0.1", *ABOVE), "--within is 0.1, but the model decides"),
+        (("--row=3", "--within=0.1", *ABOVE), "--within is 0.1, but the model returns decisions"),
         (("--row=3", "--queries=10"), "--queries is 10"),
         (("--row=3", "--queries=few"), "--queries is 'few'"),
         (("--row=3", "--confidence=1"), "--confidence is 1.0"),

@@ -164,7 +164,7 @@ def test_sentences_first_and_then_their_words():
     assert space.fingerprint != Text().fingerprint
     both = Text().within(explained(Text(unit="sentence"), text, 2, 0)).at(text)
     assert both.names == ("We", "came", "late", "It", "rained")
-    with pytest.raises(InstanceError, match="another one"):
+    with pytest.raises(InstanceError, match="is not the one"):
         space.at("another text")
     with pytest.raises(ParameterError, match="not one of a text"):
         Text().within(SimpleNamespace(instance=[1], facts=(), space={"fingerprint": "table:0"}))
