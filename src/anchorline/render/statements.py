@@ -164,8 +164,8 @@ class Words:
             self.output, self.noun = f"score of {name}" if is_score else name, "score" if is_score else name
         self.keep = "get this decision"
         if self.is_number:
-            within = f" to within {amount(_SAME * output.spread)}{self.unit}" if output.spread else ""
-            self.keep = f"get this {self.noun}{within}"
+            size = f"{amount(_SAME * output.spread)}{self.unit}" if output.spread else ""
+            self.keep = f"get this {self.noun} to within {size}" if size else f"get exactly this {self.noun}"
 
 
 def singular(noun: str) -> str:
