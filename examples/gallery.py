@@ -320,7 +320,8 @@ def main() -> None:
     team_screenshots()
     reasons_screenshot()
     for path in sorted(FOLDER.glob("*.png")):
-        Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+        few = Image.open(path).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)  # the colors of classes stay what they are, although they are rare
         print(f"{path.stat().st_size / 1000:6.0f} kB  {path}")
 
 
