@@ -174,7 +174,7 @@ async def load(port: int, clients: int, requests: Sequence[Request]) -> tuple[Ta
             tally.seconds.append(time.perf_counter() - start)
             tally.refused += status == 429
             is_expected = expected is None or content.decode() == expected
-            tally.wrong += status not in (200, 429) or (status == 200 and not is_expected)
+            tally.wrong += status not in (200, 202, 429) or (status == 200 and not is_expected)
         connection.close()
 
     start = time.perf_counter()

@@ -17,7 +17,7 @@ import pytest
 import anchorline as al
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.opened import MAX_UPLOAD, MAX_UPLOAD_ROWS
-from helpers.studio import HOSTILE, becomes_true, client_of, hostile_frame, live
+from helpers.studio import HOSTILE, becomes_true, begun, client_of, hostile_frame, live
 
 FRAME = pd.DataFrame(
     {
@@ -190,10 +190,10 @@ def test_formulas_stay_texts_in_downloads():
         own = {"X-Anchorline-File": send(client, raw).json()["id"]}
         rows = client.get("/v1/rows", headers=own).json()["rows"]
         assert [row["values"][1] for row in rows] == ["=cmd|' /C calc'!A0", "@SUM(1)"]
-        for _ in range(50):
-            if client.post("/v1/overview", json={}, headers=own).json()["is_done"]:
-                break
-        text = client.post("/v1/overview/table", json={}, headers=own).text
+        client.headers.update(own)
+        job = begun(client, "/v1/overview")
+        assert becomes_true(lambda: client.get(job).json()["state"] == "done", 20)
+        text = client.get(f"{job}/result?format=csv").text
         assert not [line for line in text.splitlines() for cell in line.split(",") if cell[:1] in "=@+" and cell]
 
 

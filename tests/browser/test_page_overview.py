@@ -97,6 +97,7 @@ def test_a_search_by_verdict_offers_to_explain_and_by_rule_to_find_rules(opened)
         offered = page.locator("#searches option").evaluate_all("all => all.map((each) => each.value)")
         assert "owner=yes verdict=robust" in offered
         page.fill("#search", "")
+        page.wait_for_selector("#place:has-text('of 40')")  # or the new search draws the cards again
         page.click("#view")
         page.click("#rules-find")
         page.wait_for_selector("#rules code:has-text('rule=1')", timeout=6 * TIMEOUT)

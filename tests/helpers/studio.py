@@ -55,6 +55,27 @@ def client_of(server, **options):
     return httpx.Client(base_url=server.base, headers={"Authorization": f"Bearer {server.token}"}, **options)
 
 
+def begun(client, path, **body):
+    """Begin a job, and return its address."""
+    response = client.post(path, json=body)
+    assert response.status_code == 202, response.text
+    assert response.headers["location"].endswith(response.json()["id"])
+    return response.headers["location"]
+
+
+def finish(client, path, **body):
+    """Let a job end, and return its result and all progress before."""
+    job, seen = begun(client, path, **body), []
+    for _ in range(2000):
+        now = client.get(job).json()
+        seen.append(now["progress"])
+        if now["state"] != "running":
+            assert now["state"] == "done", now
+            return client.get(f"{job}/result").json(), seen
+        time.sleep(0.03)
+    raise AssertionError("The job has not ended.")
+
+
 def hostile_frame(n_rows=120):
     """Return a table with markup in column names and in cells, next to ordinary numbers."""
     rng = np.random.default_rng(0)

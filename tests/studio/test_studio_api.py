@@ -27,7 +27,7 @@ from anchorline.studio.access import StudioLimits
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.schemas import ExplainRequest, ReportRequest, RowsRequest, WhatIfRequest
 from helpers.sealing import resealed
-from helpers.studio import becomes_true, client_of, live, studio_of
+from helpers.studio import becomes_true, begun, client_of, live, studio_of
 
 QUICK, LEAD = {"queries": 400}, "Model's decision"
 
@@ -398,7 +398,9 @@ def test_texts_in_csv_are_not_computed():
     frame = pd.DataFrame({"=1+1": np.arange(40.0) % 7, "b": np.arange(40.0)})
     explainer = Explainer(lambda rows: np.asarray(rows.iloc[:, 0] > 3, dtype=float), Table(frame), output="@sum")
     with live(explainer) as server, client_of(server, timeout=30) as client:
-        text = client.post("/v1/overview/table", json={"n_rows": 3}).text
+        job = begun(client, "/v1/overview", n_rows=3)
+        assert becomes_true(lambda: client.get(job).json()["state"] == "done", 20)
+        text = client.get(f"{job}/result?format=csv").text
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 3
     for row in rows:
@@ -416,9 +418,13 @@ def test_operations_have_short_names_and_answers_have_types(client):
     assert {"explain", "what_if", "rows", "page_explain", "health"} <= {*operations}
     assert all(re.fullmatch("[a-z_]+", name) for name in operations)
     typed = {name for name, (path, _) in operations.items() if path.startswith("/v1/")}
-    for name in typed - {"overview_table", "overview_events", "whole_rules_events", "close_file"}:
-        schema = operations[name][1]["responses"]["200"]["content"]["application/json"]["schema"]
+    for name in typed - {"job_events", "job_result", "cancel_job", "close_file"}:
+        given = operations[name][1]["responses"]
+        code = "202" if name in ("overview", "whole_rules", "compare") else "200"
+        schema = given[code]["content"]["application/json"]["schema"]
         assert schema["$ref"].startswith("#/components/schemas/")
+        assert "202" in given or name in ("rows", "job", "open_file")
+    assert "200" not in operations["overview"][1]["responses"]
 
 
 @pytest.mark.parametrize(
@@ -438,6 +444,11 @@ def test_operations_have_short_names_and_answers_have_types(client):
 )
 def test_answers_are_what_the_description_says(client, path, body, answer):
     got = client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body)
+    if got.status_code == 202:
+        answers.JobAnswer.model_validate_json(got.content)
+        job = got.headers["location"]
+        assert becomes_true(lambda: answers.JobAnswer.model_validate(client.get(job).json()).state == "done", 20)
+        got = client.get(f"{job}/result")
     answer.model_validate_json(got.content)  # which allows no other members
 
 
@@ -453,14 +464,12 @@ def test_problems_have_stable_types(client):
 
 
 def test_the_list_of_explanations_is_a_parquet_file_too(client):
-    body = {"n_rows": 4, "k": 2}
-    for _ in range(50):
-        if client.post("/v1/overview", json=body).json()["is_done"]:
-            break
-    got = client.post("/v1/overview/table", json=body | {"format": "parquet"})
+    job = begun(client, "/v1/overview", n_rows=4, k=2)
+    assert becomes_true(lambda: client.get(job).json()["state"] == "done", 20)
+    got = client.get(f"{job}/result?format=parquet")
     assert got.headers["content-disposition"] == 'attachment; filename="explanations.parquet"'
     frame = pd.read_parquet(io.BytesIO(got.content))
-    text = pd.read_csv(io.StringIO(client.post("/v1/overview/table", json=body).text))
+    text = pd.read_csv(io.StringIO(client.get(f"{job}/result?format=csv").text))
     assert len(frame) == 4
     assert frame.columns.tolist() == text.columns.tolist()
     assert frame["prediction"].tolist() == pytest.approx(text["prediction"].tolist(), rel=1e-12)

@@ -10,7 +10,7 @@ from anchorline.samples import loans
 from anchorline.spaces.table import Table
 from anchorline.studio.catalog import TableCases
 from anchorline.studio.demo import demo_explainer
-from helpers.studio import client_of, cohort_explainer, live, studio_of
+from helpers.studio import client_of, cohort_explainer, finish, live, studio_of
 
 QUICK = {"queries": 400}
 
@@ -58,10 +58,7 @@ def test_cases_are_listed_searched_and_sorted_with_their_own_answers_and_outcome
 
 
 def test_how_often_decisions_are_right_is_counted_on_the_cases(client, explainer, new):
-    for _ in range(100):
-        answer = client.post("/v1/overview", json={"n_rows": 5, "k": 2}).json()
-        if answer["is_done"]:
-            break
+    answer, _ = finish(client, "/v1/overview", n_rows=5, k=2)
     agree = (explainer.model.predict(new.drop(columns="decision")) == new["decision"]).mean()
     assert answer["outcomes"]["right"]["value"] == pytest.approx(agree)
     assert not answer["outcomes"]["are_training"]

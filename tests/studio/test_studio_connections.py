@@ -11,7 +11,7 @@ import pytest
 from anchorline.errors import ParameterError
 from anchorline.studio import server as studio_server
 from anchorline.studio.access import Access, Proxy, StudioLimits, is_address, is_same_origin
-from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
+from helpers.studio import SlowModel, becomes_true, begun, client_of, live, slow_explainer
 
 PUBLIC = {"Host": "studio.example.org"}
 
@@ -232,12 +232,12 @@ def test_the_audit_log_says_who_explained_which_case_and_when(behind_proxy):
 
 def test_the_audit_log_says_which_cases_were_summarized(behind_proxy):
     with client_of(behind_proxy, timeout=30) as client:
-        client.post("/v1/overview", json={"search": "0>1", "n_rows": 2, "k": 2})
-        client.post("/v1/overview/table", json={"search": "0>1", "n_rows": 3, "k": 2})
+        job = begun(client, "/v1/overview", search="0>1", n_rows=2, k=2).removeprefix("/studio")
+        client.get(f"{job}/result?format=csv")
         client.get("/v1/rows?search=0<0&limit=4")
     lines = {line["route"]: line for line in map(json.loads, behind_proxy.log.read_text().splitlines())}
     assert (lines["overview"]["search"], lines["overview"]["n_rows"]) == ("0>1", 2)
-    assert (lines["table"]["search"], lines["table"]["n_rows"]) == ("0>1", 3)
+    assert lines["table"]["job"] == lines["overview"]["job"] == job.rpartition("/")[2]
     assert (lines["rows"]["search"], lines["rows"]["offset"], lines["rows"]["limit"]) == ("0<0", 0, 4)
 
 

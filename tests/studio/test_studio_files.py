@@ -14,7 +14,16 @@ from anchorline.studio.contents import Contents
 from anchorline.studio.display import Display
 from anchorline.studio.opened import KEEP_SECONDS, MAX_UPLOAD, OpenFiles
 from anchorline.studio.problems import Problem
-from helpers.studio import becomes_true, client_of, cohort_explainer, cohort_table, live, loan_scores
+from helpers.studio import (
+    becomes_true,
+    begun,
+    client_of,
+    cohort_explainer,
+    cohort_table,
+    finish,
+    live,
+    loan_scores,
+)
 
 LIMITS = StudioLimits(max_upload=MAX_UPLOAD)
 FRAME, TRUTH = cohort_table()
@@ -88,26 +97,31 @@ def test_a_file_is_read_and_explained_as_the_cases_of_a_server_are(client, kind)
 
 def test_a_summary_and_searches_are_about_the_file(client):
     own = opened_as(send(client, content_of(OTHERS, "csv")))
-    for _ in range(100):
-        answer = client.post("/v1/overview", json={}, headers=own).json()
-        if answer["is_done"]:
-            break
+    client.headers.update(own)
+    answer, _ = finish(client, "/v1/overview")
+    job = begun(client, "/v1/overview", k=1)
+    with client.stream("GET", f"{job}/events") as response:
+        assert '"is_done":true' in response.read().decode()
+    for name in own:
+        del client.headers[name]
     assert (answer["found"], answer["n_explained"], answer["outcomes"]["n"]) == (3, 3, 3)
     rows = client.get("/v1/rows", params={"search": "verdict!=undecided"}, headers=own).json()
     assert rows["explained"]["text"].startswith("3 of 3 cases are explained")
     assert client.get("/v1/rows", params={"search": "verdict!=undecided"}).json()["found"] == 0
-    with client.stream("POST", "/v1/overview/events", json={"k": 1}, headers=own) as response:
-        assert '"is_done":true' in response.read().decode()
 
 
 def test_nothing_is_kept_after_a_file_is_closed(server, client):
-    before = len(server.studio.jobs.cache), len(server.studio.cohorts._cohorts)
+    before = len(server.studio.jobs.cache)
     own = opened_as(send(client, content_of(OTHERS, "csv")))
     client.post("/v1/explain", json={"row": 1}, headers=own)
-    client.post("/v1/overview", json={"sigma": 0.5}, headers=own)
-    assert len(server.studio.jobs.cache) == before[0]
+    jobs = [
+        client.post("/v1/overview", json={"sigma": sigma}, headers=own).headers["location"] for sigma in (1, 2)
+    ]
+    assert becomes_true(lambda: client.get(jobs[0], headers=own).json()["state"] == "done", 10)
+    assert len(server.studio.jobs.cache) == before
     assert client.delete("/v1/file", headers=own).status_code == 204
-    assert len(server.studio.cohorts._cohorts) <= before[1]
+    assert [client.get(job).status_code for job in jobs] == [404, 404]
+    assert becomes_true(lambda: server.studio.jobs.n_running == 0)
     refused = client.post("/v1/explain", json={"row": 1}, headers=own)
     assert (refused.status_code, refused.json()["type"]) == (404, "urn:anchorline:file-closed")
     assert client.get("/v1/rows", headers=own).status_code == 404

@@ -8,7 +8,7 @@ from anchorline.explainer import Explainer
 from anchorline.settings import ReasonSettings
 from anchorline.spaces.table import Table
 from anchorline.studio.display import Display
-from helpers.studio import client_of, cohort_explainer, cohort_table, live, loan_scores, studio_of
+from helpers.studio import client_of, cohort_explainer, cohort_table, finish, live, loan_scores, studio_of
 
 VERDICTS = ["robust", "explained", "partly explained", "undecided", "not explained"]
 
@@ -26,19 +26,11 @@ def found(client, search, **query):
     return [row["position"] for row in answer.json()["rows"]], answer.json()
 
 
-def finish(client, path, **body):
-    for _ in range(200):
-        answer = client.post(path, json=body).json()
-        if answer["is_done"]:
-            return answer
-    raise AssertionError("The work was never done.")
-
-
 def test_verdicts_and_reasons_are_found_among_explained_cases(client):
     rows, answer = found(client, "verdict=explained")
     assert (rows, answer["notes"]) == ([], [])
     assert answer["explained"] == {"text": "0 of 120 cases are explained.", "asks": "facts", "search": ""}
-    summary = finish(client, "/v1/overview", n_rows=40)["summary"]
+    summary = finish(client, "/v1/overview", n_rows=40)[0]["summary"]
     for each in summary["verdicts"]:
         assert found(client, f"verdict={each['text']}")[0] == each["cases"]
         assert found(client, f'verdict="{each["text"]}"')[0] == each["cases"]
@@ -72,10 +64,10 @@ def test_the_cases_that_a_search_leaves_can_be_explained(client):
 
 
 def test_a_summary_of_a_verdict_is_about_what_is_known(client):
-    assert finish(client, "/v1/overview", search="verdict!=robust")["found"] == 0
-    known = finish(client, "/v1/overview", n_rows=20)["summary"]["verdicts"]
+    assert finish(client, "/v1/overview", search="verdict!=robust")[0]["found"] == 0
+    known = finish(client, "/v1/overview", n_rows=20)[0]["summary"]["verdicts"]
     n = sum(each["count"] for each in known if each["code"] != "robust")
-    assert finish(client, "/v1/overview", search="verdict!=robust")["found"] == n
+    assert finish(client, "/v1/overview", search="verdict!=robust")[0]["found"] == n
 
 
 def test_rules_of_all_cases_have_numbers(client):
@@ -83,7 +75,7 @@ def test_rules_of_all_cases_have_numbers(client):
     assert answer == {"text": "The rules of all cases are not known yet.", "asks": "rules", "search": ""}
     finish(client, "/v1/whole/rules", search="owner=yes", n_rows=5)
     assert found(client, "rule=1")[1]["explained"]["asks"] == "rules"  # those were the rules of some cases
-    answer = finish(client, "/v1/whole/rules", n_rows=20)
+    answer, _ = finish(client, "/v1/whole/rules", n_rows=20)
     rules = [line for line in answer["lines"] if line["kind"] == "rule"]
     for number, rule in enumerate(rules, start=1):
         rows, answer = found(client, f"rule={number}")
@@ -133,7 +125,7 @@ def test_names_for_readers_and_codes_stand_for_columns():
     assert isinstance(reasons, ReasonSettings)
     options = {"display": display, "reasons": reasons, "truth": ("paid", cohort_table()[1])}
     with live(explainer, **options) as running, client_of(running, timeout=30) as client:
-        summary = finish(client, "/v1/overview", n_rows=30)["summary"]
+        summary = finish(client, "/v1/overview", n_rows=30)[0]["summary"]
         of = {each["name"]: {*each["cases"]} for each in summary["attributes"]}
         income = sorted(of["Monthly income"])
         for search in ("reason=income", 'reason="Monthly income"', "reason=r1"):

@@ -9,7 +9,16 @@ from anchorline.render.comparisons import blocks
 from anchorline.result.comparison import Comparison
 from anchorline.spaces.table import Table
 from anchorline.studio.display import Previous
-from helpers.studio import client_of, cohort_explainer, cohort_table, live, loan_scores
+from helpers.studio import (
+    becomes_true,
+    begun,
+    client_of,
+    cohort_explainer,
+    cohort_table,
+    finish,
+    live,
+    loan_scores,
+)
 
 CHOICES = {"classes": ["declined", "approved"]}
 
@@ -30,15 +39,14 @@ def server():
 def test_the_comparison_is_that_of_the_library(client):
     frame, _ = cohort_table()
     expected = al.compare(stricter, loan_scores, frame, n=40, groups=["owner"], **CHOICES)
-    answer = client.post("/v1/compare", json={"n": 40, "by": "owner"}, timeout=120)
-    assert answer.status_code == 200, answer.text
-    found = Comparison.from_json(answer.json()["json"])
+    answer, _ = finish(client, "/v1/compare", n=40, by="owner")
+    found = Comparison.from_json(answer["json"])
     assert (found.decisions, found.parts, found.attributes) == (
         expected.decisions,
         expected.parts,
         expected.attributes,
     )
-    said = [(block["title"], block["sentences"], block["rows"]) for block in answer.json()["blocks"]]
+    said = [(block["title"], block["sentences"], block["rows"]) for block in answer["blocks"]]
     assert said == [(b.title, list(b.sentences), [list(row) for row in b.rows]) for b in blocks(expected)]
     assert client.get("/page/about").json()["previous"] == "last year"
 
@@ -53,11 +61,10 @@ def test_what_cannot_be_compared_is_refused(client):
         assert other.get("/page/about").json()["previous"] is None
 
 
-def test_one_user_has_one_comparison_at_a_time(server, client):
-    server.studio.comparing.add("127.0.0.1")
-    try:
-        answer = client.post("/v1/compare", json={"n": 41})
-        assert answer.status_code == 429
-        assert answer.headers["retry-after"]
-    finally:
-        server.studio.comparing.clear()
+def test_one_user_has_one_comparison_at_a_time(client):
+    job = begun(client, "/v1/compare", n=200)
+    answer = client.post("/v1/compare", json={"n": 41})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+    assert client.delete(job).status_code == 204
+    assert becomes_true(lambda: client.get(job).json()["state"] == "canceled")
+    assert client.delete(begun(client, "/v1/compare", n=41)).status_code == 204

@@ -6,7 +6,16 @@ import pytest
 from anchorline.samples import loans
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.demo import demo_explainer
-from helpers.studio import HOSTILE, client_of, cohort_explainer, cohort_table, hostile_explainer, live, loan_scores
+from helpers.studio import (
+    HOSTILE,
+    client_of,
+    cohort_explainer,
+    cohort_table,
+    finish,
+    hostile_explainer,
+    live,
+    loan_scores,
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +80,7 @@ def test_thresholds_are_counted_both_ways(client):
 
 
 def test_rules_cover_the_cases(client):
-    for _ in range(100):
-        answer = client.post("/v1/whole/rules", json={"n_rows": 20}).json()
-        if answer["is_done"]:
-            break
+    answer, _ = finish(client, "/v1/whole/rules", n_rows=20)
     kinds = [line["kind"] for line in answer["lines"]]
     assert (answer["n_explained"], kinds[0]) == (20, "cover")
     assert 1 <= kinds.count("rule") <= 6

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from anchorline.studio.schemas import ProblemAnswer
+
 Plain = str | int | float | bool | None
 
 
@@ -275,6 +277,23 @@ class CompareAnswer(_Answer):
 
     blocks: list[ComparisonBlock]
     record: str = Field(alias="json")
+
+
+class JobAnswer(_Answer):
+    """A job: how far it is, and what went wrong if it has failed."""
+
+    id: str
+    kind: str
+    state: Literal["running", "done", "failed", "canceled"]
+    progress: float
+    problem: ProblemAnswer | None
+
+
+JobResult: Any = (
+    OverviewAnswer | CoveringAnswer | CompareAnswer | VerificationAnswer | WhatIfAnswer | ModelAnswer
+    | ActingAnswer | GroupsAnswer | ThresholdsAnswer | ExplanationAnswer | ReasonsAnswer | RuleAnswer
+    | ChangesAnswer
+)  # fmt: skip
 
 
 class HealthAnswer(_Answer):

@@ -1,10 +1,10 @@
 """The application: the routes, and the `Studio` that connects them to the service, the job queue and the guard."""
 
 import asyncio
+import contextlib
 import html
-import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
@@ -27,13 +27,13 @@ from anchorline.render.characters import printable
 from anchorline.render.statements import naming
 from anchorline.studio import answers, schemas
 from anchorline.studio.access import Access, Proxy, StudioLimits
-from anchorline.studio.cohort import CohortCache
 from anchorline.studio.display import Model, about_model, check_name
-from anchorline.studio.guard import INTERNAL_ERROR, Guard, refused_landing
+from anchorline.studio.guard import Guard, refused_landing
 from anchorline.studio.job_queue import JobQueue, request_key
+from anchorline.studio.long_jobs import LongJob, LongJobs, Work
 from anchorline.studio.observability import CANNOT_WRITE, METRICS_TYPE, AuditLog, Metrics
 from anchorline.studio.opened import HEADER, CaseSet, OpenFiles, about_cases
-from anchorline.studio.problems import Problem, logger, problem_from_error
+from anchorline.studio.problems import INTERNAL_ERROR, Problem, logger, problem_from_error
 from anchorline.studio.service import ExplanationService
 from anchorline.studio.views import TABLE_TYPES
 
@@ -44,6 +44,7 @@ _SEARCH = Query(max_length=schemas.MAX_SEARCH, description=_HOLDS)
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
 }
+_BEGINS: dict[str, Any] = {"status_code": 202, "responses": {202: {"model": answers.JobAnswer}}}
 _OUTPUT = Query(max_length=schemas.MAX_SEARCH, description="Label of the class to sort by.")
 _NAME = Query(min_length=1, max_length=schemas.MAX_SEARCH, description="Name of the file, which says its kind.")
 _FACTS = Query(ge=1, le=schemas.MAX_FACTS, description="Settings of the explanations that a search asks about.")
@@ -55,8 +56,6 @@ _FILE: dict[str, Any] = {
     }
 }
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
-_BETWEEN_STEPS = 0.2  # seconds between two steps of a summary
-_MOST_LATE = 3  # steps in a row that may take too long
 _LONGER = 10  # times the time limit, for comparisons
 _PATIENCE = 5.0  # seconds within which the model must answer
 
@@ -95,12 +94,12 @@ class Studio:
     ) -> None:
         self.proxy, self.audit, self.limits = proxy or Proxy(), AuditLog(audit_log), limits or StudioLimits()
         self.metrics, self._hosts = Metrics(), hosts
-        self.jobs, self.cohorts = JobQueue(self.limits, self.metrics), CohortCache()
+        self.jobs = JobQueue(self.limits, self.metrics)
+        self.long_jobs = LongJobs(self.jobs)
         # Read once at start; a requested name is never used as a path on disk.
         folder = resources.files("anchorline.studio").joinpath("static")
         self.files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-        self.comparing: set[str | None] = set()  # users whose comparison is under way
-        self.files_of_users = OpenFiles(self.cohorts.forget)
+        self.files_of_users = OpenFiles(self.long_jobs.forget)
         self.opening: set[str | None] = set()  # users whose file is being read
         self.served: dict[str, Served] = {}  # by name; the only one of a server has the name ""
         landing = self.files["landing.html"]
@@ -171,7 +170,7 @@ class Served:
         self.studio, self.name, self.title, self.fingerprint = studio, name, model.name, model.fingerprint
         self.prefix = f"/m/{name}" if name else ""
         count = studio.metrics.model_rows.labels(model=name).inc
-        self.service = ExplanationService(model, studio.limits, count, studio.cohorts)
+        self.service = ExplanationService(model, studio.limits, count)
         self._question: asyncio.Future[bytes] | None = None
 
     async def answer(
@@ -184,7 +183,6 @@ class Served:
         is_cached: bool = True,
         media_type: str = "application/json",
         attached: str | None = None,
-        timeout: float | None = None,
     ) -> Response:
         """Return the answer of ``function`` to one request, as a file called ``attached`` if that is given.
 
@@ -203,7 +201,7 @@ class Served:
             known = {"n_known": self.service.n_known} if "search" in content else {}
             is_kept = is_cached and cases is None  # nothing is kept of a file that is forgotten
             key = request_key(f"{self.service.id} {route}", {**content, **known}) if is_kept else None
-            answer = await self.studio.jobs.run(key, self._named(function, cases), wait_for_disconnect, timeout)
+            answer = await self.studio.jobs.run(key, self._named(function, cases), wait_for_disconnect)
             outcome = "answered"
         except AnchorlineError as error:
             outcome = "refused"
@@ -213,53 +211,60 @@ class Served:
         headers = None if attached is None else {"Content-Disposition": f'attachment; filename="{attached}"'}
         return Response(answer, media_type=media_type, headers=headers)
 
-    async def follow(
-        self, request: Request, route: str, function: Callable[[], bytes], content: Mapping[str, Any]
+    def begin(
+        self,
+        request: Request,
+        kind: str,
+        work: Callable[[], Work],
+        content: Mapping[str, Any],
+        *,
+        scale: int = 1,
+        **most: int,
     ) -> Response:
-        """Return a stream of server-sent events: the answers of ``function``, step by step, until one is done.
+        """Answer with 202: the work goes on as a job of the user; ``scale`` times the time limit ends a step."""
+        state, studio, outcome, job = request.scope["state"], self.studio, "failed", None
+        cases = self.cases_of(request)
+        content = content if cases is None else {**content, "file": cases.about["digest"]}
 
-        What is wrong at the first step is the response itself; later it is an event. A step that takes too long is
-        tried again, because the next one may leave out what was slow.
-        """
-        first, cases = (
-            await self.answer(request, route, function, content, is_cached=False),
-            self.cases_of(request),
-        )
+        def write(outcome: str) -> None:
+            studio.audit.record(state, kind, {**content, "job": job and job.id}, outcome, self.name)
 
-        async def events() -> AsyncIterator[bytes]:
-            answer, n_late = bytes(first.body), 0
-            while True:
-                is_done = json.loads(answer)["is_done"]
-                yield b"event: %b\ndata: %b\n\n" % (b"done" if is_done else b"progress", answer)
-                if is_done:
-                    return
-                await asyncio.sleep(_BETWEEN_STEPS)
-                if await request.is_disconnected():
-                    return
-                try:
-                    self.cases_of(request)  # is asked for, so that it is not forgotten now
-                    named = self._named(function, cases)
-                    answer, n_late = await self.studio.jobs.run(None, named, asyncio.Event().wait), 0
-                except (Problem, AnchorlineError) as error:
-                    problem = error if isinstance(error, Problem) else problem_from_error(error)
-                    n_late += 1
-                    if problem.status != 503 or n_late > _MOST_LATE:
-                        yield b"event: problem\ndata: %b\n\n" % problem.body(request.state.request_id)
-                        return
+        try:
+            with about_cases(cases):
+                begun = work()
+            table = None if begun.table is None else self._named(begun.table, None)
+            begun = Work(self._named(begun.step, cases), table, begun.has_steps)
+            about = None if cases is None else cases.id
+            job = LongJob(kind, self.name, _user_of(request), state["request_id"], begun, about)
+            studio.long_jobs.start(job, seconds=scale * studio.limits.timeout, end=write, **most)
+            outcome = "started"
+        except AnchorlineError as error:
+            outcome = "refused"
+            raise problem_from_error(error) from error
+        finally:
+            try:
+                write(outcome)
+            except Problem:
+                studio.long_jobs.cancel(job)
+                raise
+        address = f"{studio.proxy.root_path}{self.prefix}/v1/jobs/{job.id}"
+        return JSONResponse(job.describe(), 202, {"Location": address})
 
-        headers = {"X-Accel-Buffering": "no"}  # or nginx would hold events back
-        return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
+    def find(self, request: Request, id: str) -> LongJob:
+        """Return a job of the user who asks."""
+        return self.studio.long_jobs.find(id, self.name, _user_of(request))
 
     def cases_of(self, request: Request) -> CaseSet | None:
         """Return the cases of the file that a request names; None for those of the server."""
         return self.studio.files_of_users.find(request.headers.get(HEADER), _user_of(request), self.service.id)
 
-    def _named(self, function: Callable[[], bytes], cases: CaseSet | None) -> Callable[[], bytes]:
+    def _named(self, function: Callable[..., bytes], cases: CaseSet | None) -> Callable[..., bytes]:
         """Return the function, which is about these cases, and whose texts have the names of readers."""
+        names = self.service.display.naming
 
-        def named() -> bytes:
-            with naming(self.service.display.naming), about_cases(cases):
-                return function()
+        def named(*arguments: Any) -> bytes:
+            with naming(names), about_cases(cases):
+                return function(*arguments)
 
         return named
 
@@ -346,7 +351,7 @@ def _operation_id(route: Any) -> str:
     return f"page_{route.name}" if "page" in route.tags else str(route.name)
 
 
-def _gives(answer: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+def _gives(answer: Any) -> dict[int | str, dict[str, Any]]:
     """Return what a route's description says about its answer."""
     return {200: {"model": answer}}
 
@@ -387,13 +392,21 @@ def _add_posts(router: APIRouter) -> Callable[..., None]:
         async def ask(request: Request, body: Any) -> Response:
             content, served = body.model_dump(), _served(request)
             function = lambda: method(served.service, body)  # noqa: E731
+            if router.prefix == "/v1" and "respond-async" in request.headers.get("prefer", ""):
+                return served.begin(request, route or last, lambda: Work(function), content)
             return await served.answer(request, route or last, function, content, **options)
 
         ask.__annotations__["body"] = wanted
         names: dict[str, Any] = {"name": name or path[1:].replace("/", "_").replace("-", "_")}
         names |= {"summary": summary, "description": about, "methods": ["POST"]}
         kind = JSONResponse if "media_type" not in options else Response
-        router.add_api_route(path, ask, responses=_gives(gives) if gives else None, response_class=kind, **names)
+        router.add_api_route(
+            path,
+            ask,
+            responses=_gives(gives) | _BEGINS["responses"] if gives else None,
+            response_class=kind,
+            **names,
+        )
 
     return add
 
@@ -457,74 +470,74 @@ def _cases_routes() -> APIRouter:
         served = _served(request)
         return await served.answer(request, "rows", lambda: served.service.rows(body), body.model_dump())
 
-    @router.post("/overview", summary="Summarize many cases", responses=_gives(answers.OverviewAnswer))
+    @router.post("/overview", summary="Summarize many cases", **_BEGINS)
     async def overview(request: Request, body: schemas.OverviewRequest) -> Response:
-        """Go on with the summary of the cases that match a search, and return it as far as it is known.
+        """Begin a job that summarizes the cases that match a search. Its result grows until `is_done` is true."""
+        served = _served(request)
+        return served.begin(request, "overview", lambda: served.service.overview(body), body.model_dump())
 
-        While `is_done` is false, send the same request again. Nothing is computed while nobody asks.
-        """
-        served, user = _served(request), _user_of(request)
-        function = lambda: served.service.overview(body, user)  # noqa: E731
-        return await served.answer(request, "overview", function, body.model_dump(), is_cached=False)
-
-    @router.post("/overview/events", summary="Follow the summary of many cases", responses=_EVENTS)
-    async def overview_events(request: Request, body: schemas.OverviewRequest) -> Response:
-        """Stream the summary as it grows, as events `progress`, then `done`; or `problem`.
-
-        Closing the connection cancels what is under way.
-        """
-        served, user = _served(request), _user_of(request)
-        function = lambda: served.service.overview(body, user)  # noqa: E731
-        return await served.follow(request, "overview", function, body.model_dump())
-
-    @router.post("/overview/table", summary="List the explanations of many cases", response_class=Response)
-    async def overview_table(request: Request, body: schemas.TableRequest) -> Response:
-        """Return CSV or Parquet, one row per case that is explained so far."""
-        served, user = _served(request), _user_of(request)
-        function = lambda: served.service.overview_table(body, user)  # noqa: E731
-        file: dict[str, Any] = {"media_type": TABLE_TYPES[body.format], "attached": f"explanations.{body.format}"}
-        return await served.answer(request, "table", function, body.model_dump(), is_cached=False, **file)
-
-    @router.post(
-        "/whole/rules", summary="Find rules that cover many cases", responses=_gives(answers.CoveringAnswer)
-    )
+    @router.post("/whole/rules", summary="Find rules that cover many cases", **_BEGINS)
     async def whole_rules(request: Request, body: schemas.OverviewRequest) -> Response:
-        """Go on with the rules of cases that match a search; return the fewest that cover as many as all of them.
+        """Begin a job that finds the fewest rules that cover as many cases as all do; its result grows."""
+        served = _served(request)
+        return served.begin(request, "covering", lambda: served.service.covering(body), body.model_dump())
 
-        While `is_done` is false, send the same request again.
-        """
-        served, user = _served(request), _user_of(request)
-        function = lambda: served.service.covering(body, user)  # noqa: E731
-        return await served.answer(request, "covering", function, body.model_dump(), is_cached=False)
-
-    @router.post(
-        "/compare", summary="Compare the model with the one before", responses=_gives(answers.CompareAnswer)
-    )
+    @router.post("/compare", summary="Compare the model with the one before", **_BEGINS)
     async def compare(request: Request, body: schemas.CompareRequest) -> Response:
-        """Return how decisions, explanations and effects of the model differ from those of the model before.
+        """Begin a job that compares decisions, explanations and effects with those of the model before.
 
-        A comparison may take ten times the time limit; one user has at most one under way.
+        It may take ten times the time limit; one user has at most one under way.
         """
-        served, user = _served(request), _user_of(request)
-        studio = served.studio
-        if user in studio.comparing:
-            raise Problem(429, "A comparison of yours is computed at the moment. Try again later.", retry_after=5)
-        studio.comparing.add(user)
-        try:
-            function, most = lambda: served.service.comparison(body), _LONGER * studio.limits.timeout
-            return await served.answer(request, "compare", function, body.model_dump(), timeout=most)
-        finally:
-            studio.comparing.discard(user)
+        served = _served(request)
+        work = lambda: served.service.comparison(body)  # noqa: E731
+        return served.begin(request, "compare", work, body.model_dump(), scale=_LONGER, most=1)
 
-    @router.post("/whole/rules/events", summary="Follow the rules that cover many cases", responses=_EVENTS)
-    async def whole_rules_events(request: Request, body: schemas.OverviewRequest) -> Response:
-        """Stream the rules as they are found, as events `progress`, then `done`; or `problem`.
+    return router
 
-        Closing the connection cancels what is under way.
-        """
-        served, user = _served(request), _user_of(request)
-        function = lambda: served.service.covering(body, user)  # noqa: E731
-        return await served.follow(request, "covering", function, body.model_dump())
+
+def _job_routes() -> APIRouter:
+    router = APIRouter(tags=["programs"], prefix="/v1/jobs/{id}")
+
+    @router.get("", summary="Ask how far a job is", responses=_gives(answers.JobAnswer))
+    async def job(request: Request, id: str) -> Response:
+        """Return the state and the progress of a job. One that nobody asks about for a minute is canceled."""
+        return JSONResponse(_served(request).find(request, id).describe())
+
+    @router.get("/events", summary="Follow a job", responses=_EVENTS)
+    async def job_events(request: Request, id: str) -> Response:
+        """Stream events `progress`, then `done`, `problem` or `canceled`: the job, with its `result` so far."""
+        served = _served(request)
+
+        async def has_left() -> bool:
+            with contextlib.suppress(Problem):
+                served.cases_of(request)  # is asked for, so that it is not forgotten now
+            return await request.is_disconnected()
+
+        events = served.find(request, id).events(has_left)
+        headers = {"X-Accel-Buffering": "no"}  # or nginx would hold events back
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+    @router.get("/result", summary="Get the result of a job", responses=_gives(answers.JobResult))
+    async def job_result(
+        request: Request, id: str, format: Literal["json", "csv", "parquet"] = "json"
+    ) -> Response:
+        """Return the result as far as it is known, or what went wrong; of a summary, also a table of its cases."""
+        served = _served(request)
+        job = served.find(request, id)
+        if format == "json":
+            return Response(job.known(), media_type="application/json")
+        table, form = job.table, str(format)
+        if table is None:
+            raise Problem(422, "The result of this job is not a table. Use the format json.")
+        file: dict[str, Any] = {"media_type": TABLE_TYPES[form], "attached": f"explanations.{form}"}
+        return await served.answer(request, "table", lambda: table(form), {"job": id}, is_cached=False, **file)
+
+    @router.delete("", summary="Cancel a job", status_code=204)
+    async def cancel_job(request: Request, id: str) -> Response:
+        """Stop a job, of which the result so far is kept; forget one that has ended, with its result."""
+        served = _served(request)
+        served.studio.long_jobs.cancel(served.find(request, id))
+        return Response(status_code=204)
 
     return router
 
@@ -591,7 +604,7 @@ def _page_routes() -> APIRouter:
     return router
 
 
-_ROUTES = (_explain_routes(), _cases_routes(), _file_routes(), _page_routes())  # of every model
+_ROUTES = (_explain_routes(), _cases_routes(), _job_routes(), _file_routes(), _page_routes())  # of every model
 
 
 def _user_of(request: Request) -> str | None:

@@ -18,16 +18,13 @@ from anchorline.render.characters import printable
 from anchorline.studio.catalog import AnswerTable, Catalog
 from anchorline.studio.job_queue import JobCanceledError, checkpoint, running_seconds
 from anchorline.studio.known import Known
-from anchorline.studio.problems import Problem, logger
+from anchorline.studio.problems import logger
 
 _STEP_SECONDS = 1.0
 _MAX_ANSWERED = 5_000  # cases of a summary whose answers are counted
 _MAX_LABELS = 12  # of a confusion matrix
 ANSWERS_PER_CHUNK = 512
 _MAX_VALUES = 60_000  # values of all explained cases of a cohort, which take a few hundred bytes each
-_MAX_COHORTS = 12  # in memory; each holds up to a thousand explanations
-_MAX_PER_USER = 4  # that are under way, so that one user leaves room for the others
-_IDLE_SECONDS = 10.0  # the page asks about an unfinished cohort several times in this time
 
 
 class Cohort:
@@ -50,7 +47,6 @@ class Cohort:
         self._catalog, self._search, self._explain, self._case_seconds = catalog, search, explain, case_seconds
         self._n_rows = min(n_rows, max(20, _MAX_VALUES // max(1, len(catalog.names))))
         self._lock = threading.Lock()
-        self.used = 0.0  # when a request last began or ended
         self.found: np.ndarray | None = None  # None while the model's answers, which the search needs, are unknown
         self.positions, self.answered = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
         self.explained: list[tuple[int, Any]] = []  # or the rules
@@ -77,11 +73,6 @@ class Cohort:
         is_found = self.found is not None
         return is_found and self.n_done == len(self.positions) and self.n_answered == len(self.answered)
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a request goes on with it at the moment."""
-        return self._lock.locked()
-
     def step(self, seconds: float = _STEP_SECONDS) -> None:
         """Go on for about that time, unless another thread does."""
         if self.is_done or not self._lock.acquire(blocking=False):
@@ -98,7 +89,6 @@ class Cohort:
                 else:
                     self._explain_next()
         finally:
-            self.used = time.monotonic()
             self._lock.release()
 
     def _find(self) -> None:
@@ -130,60 +120,6 @@ def sampled(found: np.ndarray, n_rows: int = _MAX_ANSWERED, rng: np.random.Gener
     """Return all positions, or a random sample of them in order, the same for everybody."""
     rng = np.random.default_rng(0) if rng is None else rng
     return found if len(found) <= n_rows else np.sort(rng.choice(found, n_rows, replace=False))
-
-
-class CohortCache:
-    """The cohorts that were asked for last; safe to use from several threads.
-
-    A cohort that is neither finished nor idle is never dropped, because cohorts that displace each other in turns
-    would all begin again and again.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._cohorts: dict[str, tuple[Cohort, str | None]] = {}  # with their users; least recently used first
-
-    def get_or_build(
-        self, key: str, user: str | None, build: Callable[[], Cohort], known: Known | None = None
-    ) -> Cohort:
-        """Return the cohort stored under ``key``, or store a new one that ``user`` has begun.
-
-        One that is done begins again if its search asks for what is ``known``, and more is known now.
-
-        Raises `Problem` 429 if the user has too many under way, or if there is no room.
-        """
-        with self._lock:
-            cohort, user = self._cohorts.pop(key, (None, user))
-            if cohort is not None and known is not None and cohort.is_done and cohort.state != known.state:
-                cohort = None
-            if cohort is None:
-                self._make_room(user)
-                cohort = build()
-            cohort.used = time.monotonic()
-            self._cohorts[key] = cohort, user
-            return cohort
-
-    def forget(self, text: str) -> None:
-        """Drop the cohorts whose keys contain a text."""
-        with self._lock:
-            self._cohorts = {key: entry for key, entry in self._cohorts.items() if text not in key}
-
-    def _make_room(self, user: str | None) -> None:
-        ended = [key for key, (cohort, _) in self._cohorts.items() if cohort.is_done or _is_idle(cohort)]
-        own = [key for key, (_, other) in self._cohorts.items() if other == user and key not in ended]
-        if len(own) >= _MAX_PER_USER:
-            detail = f"{_MAX_PER_USER} summaries of yours are computed at the moment. Try again later."
-            raise Problem(429, detail, retry_after=5)
-        if len(self._cohorts) < _MAX_COHORTS:
-            return
-        if not ended:
-            detail = f"{_MAX_COHORTS} other summaries are computed at the moment. Try again later."
-            raise Problem(429, detail, retry_after=5)
-        del self._cohorts[ended[0]]
-
-
-def _is_idle(cohort: Cohort) -> bool:
-    return not cohort.is_busy and time.monotonic() - cohort.used > _IDLE_SECONDS
 
 
 def progress_of(cohort: Cohort) -> dict[str, Any]:

@@ -22,9 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from anchorline.render.characters import printable
 from anchorline.studio.access import Access, Proxy, StudioLimits, is_address, is_same_origin
 from anchorline.studio.observability import Metrics
-from anchorline.studio.problems import Problem, logger, request_id
-
-INTERNAL_ERROR = "The server failed to answer the request. The server's log contains the error."
+from anchorline.studio.problems import INTERNAL_ERROR, Problem, logger, request_id
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _POLICY = (

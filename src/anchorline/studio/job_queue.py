@@ -131,7 +131,7 @@ class JobQueue:
         self._running: set[Job] = set()
         self._owed = 0.0  # seconds of running to the long jobs
         self._unfinished: set[Job] = set()
-        self._is_closed = False
+        self.is_closed = False
         self._mean_seconds = 0.3  # a moving average of the duration of a job, for Retry-After
         metrics.jobs_waiting.set_function(lambda: self.n_waiting)
         metrics.jobs_running.set_function(lambda: self.n_running)
@@ -203,7 +203,7 @@ class JobQueue:
 
     def close(self) -> None:
         """Accept no more jobs."""
-        self._is_closed = True
+        self.is_closed = True
 
     def abandon(self) -> None:
         """Cancel every unfinished job, and answer the requests that wait for one with 503."""
@@ -212,7 +212,7 @@ class JobQueue:
             self._cancel(job, "abandoned", Problem(503, _SHUTTING_DOWN, retry_after=10))
 
     def _submit(self, key: str | None, function: Callable[[], bytes]) -> Job:
-        if self._is_closed:
+        if self.is_closed:
             raise Problem(503, _SHUTTING_DOWN, retry_after=10)
         if len(self._unfinished) >= self.limits.queue + self.limits.workers:
             self.metrics.jobs.labels(outcome="refused").inc()

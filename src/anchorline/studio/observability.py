@@ -30,6 +30,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 _PROCESS_METRIC = "process_resident_memory_bytes"
 CANNOT_WRITE = "The audit log cannot be written."
 _COHORT = (
+    "job",
     "file",
     "search",
     "other",

@@ -23,7 +23,7 @@ from anchorline.io.isolated import read_isolated
 from anchorline.render.characters import printable
 from anchorline.spaces.table import Table
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.cohort import Truth
+from anchorline.studio.cohort import Cohort, Truth
 from anchorline.studio.display import Display
 from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.known import Known, Rules
@@ -34,6 +34,7 @@ MAX_UPLOAD = 5_000_000  # bytes of a file
 MAX_UPLOAD_ROWS = 5_000
 KEEP_SECONDS = 1800.0  # without a request
 _MAX_FILES, _MAX_PER_USER = 16, 4
+_MAX_COHORTS = 12  # in memory; each holds up to a thousand explanations
 _MAX_EXPLANATIONS = 64  # and rules, in memory; a few kilobytes each
 _MAX_KNOWN = 8  # choices of settings for which searches know verdicts; a byte per case, and some per fact
 _MAX_NAME = 80  # characters
@@ -61,6 +62,7 @@ class CaseSet:
         self.topics = self.catalog.topics(codes) if isinstance(explainer.space, Table) else None
         self.explained: LRUCache[str, Any] = LRUCache(_MAX_EXPLANATIONS)
         self.known: LRUCache[str, Known] = LRUCache(_MAX_KNOWN)
+        self.cohorts: LRUCache[str, Cohort] = LRUCache(_MAX_COHORTS)  # so that one that was stopped goes on
         self.rules: LRUCache[str, Rules] = LRUCache(_MAX_KNOWN)
         self.n_noted = 0
 

@@ -32,6 +32,7 @@ from anchorline.render.characters import printable
 
 logger = logging.getLogger("anchorline.studio")
 MEDIA_TYPE = "application/problem+json"
+INTERNAL_ERROR = "The server failed to answer the request. The server's log contains the error."
 _MAX_DETAIL = 1000
 TYPES = {  # of problems, by status; reasons that cannot be stated have their own
     400: "malformed",
@@ -40,6 +41,8 @@ TYPES = {  # of problems, by status; reasons that cannot be stated have their ow
     404: "not-found",
     405: "method",
     408: "slow",
+    409: "unfinished",
+    410: "canceled",
     413: "large",
     415: "media-type",
     421: "host",

@@ -245,12 +245,6 @@ class OverviewRequest(_CasesRequest):
     )
 
 
-class TableRequest(OverviewRequest):
-    """Which cases to list, and the kind of the file."""
-
-    format: Literal["csv", "parquet"] = Field(default="csv", description="The kind of the file.")
-
-
 class WholeRequest(_CasesRequest):
     """Which cases a question about the whole model is about."""
 
@@ -289,6 +283,8 @@ _STATUSES = {
     403: "The request comes from another site.",
     404: "No resource exists at this address, or no case has this number.",
     408: "The request took too long to arrive.",
+    409: "The job has no result yet.",
+    410: "The job was canceled, because nobody asked about it.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     421: "The Host header does not name this server.",

@@ -5,6 +5,7 @@ only while a client waits.
 """
 
 import copy
+import functools
 import json
 import math
 import threading
@@ -37,7 +38,6 @@ from anchorline.studio.catalog import Catalog, TableCases
 from anchorline.studio.cohort import (
     ANSWERS_PER_CHUNK,
     Cohort,
-    CohortCache,
     Truth,
     outcomes,
     progress_of,
@@ -46,6 +46,7 @@ from anchorline.studio.cohort import (
 from anchorline.studio.display import Model
 from anchorline.studio.job_queue import checkpoint, raise_if_canceled
 from anchorline.studio.known import Known, rules_of
+from anchorline.studio.long_jobs import Work
 from anchorline.studio.opened import CaseSet, current_cases, read_file
 from anchorline.studio.problems import Problem, logger
 from anchorline.studio.schemas import (
@@ -62,7 +63,6 @@ from anchorline.studio.schemas import (
     ReportRequest,
     RowsRequest,
     RuleRequest,
-    TableRequest,
     VerifyRequest,
     WhatIfRequest,
     WholeRequest,
@@ -144,7 +144,7 @@ def _lock_methods(model: Any, lock: threading.Lock, count: Count) -> Any:
 class ExplanationService:
     """Answers every kind of request; except for `verify`, an answer depends on its request only."""
 
-    def __init__(self, model: Model, limits: StudioLimits, count: Count, cohorts: CohortCache) -> None:
+    def __init__(self, model: Model, limits: StudioLimits, count: Count) -> None:
         self._limits, self._count, self.answered = limits, count, -math.inf  # when the model last answered
         ask_table, explainer = limits.max_queries >= MOST_QUERIES, model.explainer
         self._explainer, self._model = lock_model(explainer, self._counted, ask_table=ask_table)
@@ -156,7 +156,7 @@ class ExplanationService:
         # Raises errors about the codes, the prohibited columns and the reference now.
         self._reasons = model.reasons
         self._referring = None if model.reasons is None else self._explainer.referring_to(None, model.reasons)
-        self._lock, self._cohorts = threading.Lock(), cohorts
+        self._lock = threading.Lock()
         self._codes = () if model.reasons is None else model.reasons.codes
         self._own = CaseSet(self._explainer, self.display, self._codes, model.cases, model.truth)
 
@@ -388,58 +388,65 @@ class ExplanationService:
     def _rules_key(self, request: RowsRequest | OverviewRequest | WholeRequest) -> str:
         return f"{request.sigma} {self.explainer_for(self._comparable(request.output)).target.column}"
 
-    def overview(self, request: OverviewRequest, user: str | None = None) -> bytes:
-        """Go on with the cases that match a search, and return their summary as far as it is known."""
-        cohort, known = self._cohort(request, user), self._noted(request)
-        before = known.n
-        cohort.step()
-        known.note([*cohort.explained], [*cohort.failures])
-        self._cases.n_noted += known.n - before
-        content = progress_of(cohort) | {"summary": None, "outcomes": None}
-        if cohort.explained:
-            content["summary"] = summary_view([*cohort.explained])
-        if cohort.found is not None and cohort.n_answered == len(cohort.answered):
-            found = outcomes(self.catalog.answer_table, cohort.answered, self.truth)
-            content["outcomes"] = found | {"are_training": self.catalog.cases.are_training}
-        return _json(content)
+    def overview(self, request: OverviewRequest) -> Work:
+        """Return the work on the summary of the cases that match a search."""
+        cohort, known = self._cohort(request), self._noted(request)
 
-    def overview_table(self, request: TableRequest, user: str | None = None) -> bytes:
-        """Go on with the cases that match a search, and return a table of those that are explained so far."""
-        cohort = self._cohort(request, user)
-        cohort.step()
-        return table_of([*cohort.explained], request.format)
+        def step() -> bytes:
+            before = known.n
+            cohort.step()
+            known.note([*cohort.explained], [*cohort.failures])
+            self._cases.n_noted += known.n - before
+            content = progress_of(cohort) | {"summary": None, "outcomes": None}
+            if cohort.explained:
+                content["summary"] = summary_view([*cohort.explained])
+            if cohort.found is not None and cohort.n_answered == len(cohort.answered):
+                found = outcomes(self.catalog.answer_table, cohort.answered, self.truth)
+                content["outcomes"] = found | {"are_training": self.catalog.cases.are_training}
+            return _json(content)
 
-    def covering(self, request: OverviewRequest, user: str | None = None) -> bytes:
-        """Go on with the rules of cases that match a search; return the fewest that cover as many as all do."""
-        cohort = self._cohort(request, user, with_rules=True)
-        cohort.step()
-        content = progress_of(cohort) | {"lines": []}
-        if cohort.explained:
-            found = cover(dict(cohort.explained), len(cohort.failures))
-            places, rules = iter(found), list[tuple[str, list[Fact]]]()
-            for each in statements_of(found):
-                line = {"kind": each.kind, "text": each.text, **each.figures}
-                if each.kind == "rule":
-                    rule = next(places)
-                    line |= {"cases": list(rule.alike), "others": list(rule.otherwise)}
-                    rules.append((each.text, list(rule.rule.facts)))
-                content["lines"].append(line)
-            if cohort.is_done and not request.search:
-                self._note_rules(request, rules)
-        return _json(content)
+        return Work(step, functools.partial(table_of, cohort.explained), has_steps=True)
 
-    def comparison(self, request: CompareRequest) -> bytes:
-        """Return what differs between the model before and the server's model, in the cases."""
-        if self._previous is None:
+    def covering(self, request: OverviewRequest) -> Work:
+        """Return the work on the fewest rules of the cases that match a search that cover as many as all do."""
+        cohort = self._cohort(request, with_rules=True)
+
+        def step() -> bytes:
+            cohort.step()
+            content = progress_of(cohort) | {"lines": []}
+            if cohort.explained:
+                found = cover(dict(cohort.explained), len(cohort.failures))
+                places, rules = iter(found), list[tuple[str, list[Fact]]]()
+                for each in statements_of(found):
+                    line = {"kind": each.kind, "text": each.text, **each.figures}
+                    if each.kind == "rule":
+                        rule = next(places)
+                        line |= {"cases": list(rule.alike), "others": list(rule.otherwise)}
+                        rules.append((each.text, list(rule.rule.facts)))
+                    content["lines"].append(line)
+                if cohort.is_done and not request.search:
+                    self._note_rules(request, rules)
+            return _json(content)
+
+        return Work(step, has_steps=True)
+
+    def comparison(self, request: CompareRequest) -> Work:
+        """Return the work on what differs between the model before and the server's model, in the cases."""
+        previous = self._previous
+        if previous is None:
             raise Problem(422, "There is no model to compare with. Start the server with --previous MODEL.")
         if request.by is not None:
             self._column(request.by)
-        cases = self.catalog.cases
-        frame, _ = next(cases.inputs(cases.stored_at))
-        settings = CompareSettings(n=request.n, groups=() if request.by is None else (request.by,))
-        models, choices = (self._old_model, self._model), self._previous.choices
-        found = compare_models(*models, self._previous.table, frame, settings, choices, checkpoint)
-        return _json({"blocks": [asdict(block) for block in blocks(found)], "json": found.to_json()})
+
+        def step() -> bytes:
+            cases = self.catalog.cases
+            frame, _ = next(cases.inputs(cases.stored_at))
+            settings = CompareSettings(n=request.n, groups=() if request.by is None else (request.by,))
+            models, choices = (self._old_model, self._model), previous.choices
+            found = compare_models(*models, previous.table, frame, settings, choices, checkpoint)
+            return _json({"blocks": [asdict(block) for block in blocks(found)], "json": found.to_json()})
+
+        return Work(step)
 
     def acting(self, request: WholeRequest) -> bytes:
         """Return how a column acts on the output, in rows of the training table."""
@@ -558,7 +565,7 @@ class ExplanationService:
             self._cases.explained[key] = built
         return built
 
-    def _cohort(self, request: OverviewRequest, user: str | None, *, with_rules: bool = False) -> Cohort:
+    def _cohort(self, request: OverviewRequest, *, with_rules: bool = False) -> Cohort:
         """Return the cohort of a search; of two classes the last is explained, so that signs are comparable.
 
         ``with_rules`` finds the rule of every case instead of its explanation.
@@ -566,22 +573,26 @@ class ExplanationService:
         explainer, settings = self.explainer_for(self._comparable(request.output)), self._settings(request)
         if not isinstance(explainer.space, Table):
             raise Problem(422, "The cases are not rows of a table, so that no summary of many cases exists.")
-        key = json.dumps(
-            {"of": self._cases.id, "rules": with_rules, **request.model_dump(exclude={"format"})}, sort_keys=True
-        )
+        known = self._known_of(request)
+        key = json.dumps({"rules": with_rules, **request.model_dump()}, sort_keys=True)
         rule_settings = RuleSettings(queries=self._queries(None), sigma=request.sigma)
 
-        def build() -> Cohort:
-            def explain(position: int) -> Any:
-                row = self.catalog.cases.parse_row(position)
-                if with_rules:
-                    return explainer.rule_with(row, rule_settings, checkpoint)
-                return explainer.explain_with(row, settings, checkpoint)
+        def explain(position: int) -> Any:
+            row = self.catalog.cases.parse_row(position)
+            if with_rules:
+                return explainer.rule_with(row, rule_settings, checkpoint)
+            return explainer.explain_with(row, settings, checkpoint)
 
-            known = self._known_of(request)
-            return Cohort(self.catalog, request.search, request.n_rows, explain, self._limits.timeout / 2, known)
-
-        return self._cohorts.get_or_build(key, user, build, self._known_of(request))
+        with self._lock:
+            cohort = self._cases.cohorts.get(key)
+            is_outdated = (
+                cohort is not None and known is not None and cohort.is_done and cohort.state != known.state
+            )
+            if cohort is None or is_outdated:
+                limit = self._limits.timeout / 2
+                cohort = Cohort(self.catalog, request.search, request.n_rows, explain, limit, known)
+                self._cases.cohorts[key] = cohort
+        return cohort
 
     def _check_effort(self, text: str) -> None:
         """Raise `Problem` 422 if the settings exceed the limits, because anybody can seal an explanation."""

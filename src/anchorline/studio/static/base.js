@@ -107,21 +107,36 @@ export async function post(path, body, signal) {
 
 export const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
 
-// Yields the answers in a stream of events; a problem in it is thrown like that of any other answer.
+// Begins a job and yields its result as it grows; a problem in it is thrown like that of any other answer. The
+// server cancels the job if this ends early or the page is closed.
+const jobs = new Set();
+const cancel = (id) => call(`/v1/jobs/${id}`, { method: "DELETE", keepalive: true }).catch(() => {});
+addEventListener("pagehide", () => jobs.forEach(cancel));
+
 export async function* follow(path, body, signal) {
-  const reader = (await post(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const parts = (text + value).split("\n\n");
-    text = parts.pop();
-    for (const part of parts) {
-      const [name, data] = part.split("\ndata: ");
-      const answer = JSON.parse(data);
-      if (name === "event: problem") throw new ServerError(answer.status, answer.detail);
-      yield answer;
+  const { id } = await postJson(path, body, signal);
+  jobs.add(id);
+  let isRunning = true;
+  try {
+    const reader = (await call(`/v1/jobs/${id}/events`, { signal })).body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) throw new ServerError(0, "The server has closed the connection. Is it still running?");
+      const parts = (text + value).split("\n\n");
+      text = parts.pop();
+      for (const part of parts) {
+        const { state, result, problem } = JSON.parse(part.split("\ndata: ")[1]);
+        isRunning = state === "running";
+        if (problem) throw new ServerError(problem.status, problem.detail);
+        if (state === "canceled") throw new ServerError(410, "The server has canceled this, because the page did not follow it.");
+        if (result) yield { ...result, job: id };
+        if (!isRunning) return;
+      }
     }
+  } finally {
+    jobs.delete(id);
+    if (isRunning) cancel(id);
   }
 }
 

@@ -1,6 +1,6 @@
 // The list of cases, and the summary of all of them.
 
-import { announce, byId, count, fill, follow, get, h, isolate, percent, post, save, shortNumber, truthText, valueText } from "./base.js";
+import { announce, byId, call, count, fill, follow, get, h, isolate, percent, save, shortNumber, truthText, valueText } from "./base.js";
 
 // The list of cases, which the server searches and sorts; usable by mouse or keyboard.
 
@@ -116,7 +116,7 @@ export class Cases {
     const body = asks === "facts" ? { search, k, ...others } : { ...others, n_rows: RULE_CASES };
     const bar = h("progress", { max: "1", "aria-label": "Progress" });
     fill(node, bar, h("button", { type: "button", id: "find-stop", onclick: () => this.load() }, "Stop"));
-    for await (const { progress } of follow(asks === "facts" ? "/v1/overview/events" : "/v1/whole/rules/events", body, pending.signal)) bar.value = progress;
+    for await (const { progress } of follow(asks === "facts" ? "/v1/overview" : "/v1/whole/rules", body, pending.signal)) bar.value = progress;
     if (pending === this.pending) await this.load();
   }
 
@@ -231,7 +231,7 @@ export class Overview {
     const pending = new AbortController();
     this.pending = pending;
     try {
-      for await (const answer of follow("/v1/overview/events", this.body, pending.signal)) {
+      for await (const answer of follow("/v1/overview", this.body, pending.signal)) {
         if (pending !== this.pending) return;
         this.draw(answer);
         if (answer.is_done) announce("The summary is complete.");
@@ -247,7 +247,7 @@ export class Overview {
       summary ? [this.attributes(summary, n), this.verdicts(summary, n, Boolean(outcomes?.numbers))] : null);
   }
 
-  heading({ found, n_sampled: sampled, n_explained: explained, failed, progress, is_done: isDone }) {
+  heading({ found, n_sampled: sampled, n_explained: explained, failed, progress, is_done: isDone, job }) {
     const { search } = this.body;
     const which = found > sampled ? `A random sample of ${count(sampled)} of ${plural(found, "case")}` : plural(found ?? 0, "case");
     const without = failed.length ? `; ${plural(failed.length, "case")} could not be explained (${failed.slice(0, 5).map((each) => `#${each}`).join(", ")}${failed.length > 5 ? " and others" : ""})` : "";
@@ -258,7 +258,7 @@ export class Overview {
       this.stop();
       fill(event.target.parentNode, h("span", { class: "note" }, "Stopped. The summary is about the cases so far."), h("button", { type: "button", onclick: again }, "Continue"));
     };
-    const download = async (format) => save(await (await post("/v1/overview/table", { ...this.body, format })).blob(), `explanations.${format}`);
+    const download = async (format) => save(await (await call(`/v1/jobs/${job}/result?format=${format}`)).blob(), `explanations.${format}`);
     const file = (format, label) => h("button", { type: "button", id: `overview-${format}`, onclick: () => download(format).catch(this.onError) }, label);
     return h("section", { class: "card", id: "overview-head" },
       h("h1", null, search ? h("span", null, "Cases that match ", h("b", null, isolate(search))) : "All cases"),

@@ -130,7 +130,7 @@ export class Whole {
     const pending = new AbortController();
     this.pending = pending;
     try {
-      for await (const answer of follow("/v1/whole/rules/events", { ...this.body, k: null, n_rows: RULE_CASES }, pending.signal)) {
+      for await (const answer of follow("/v1/whole/rules", { ...this.body, k: null, n_rows: RULE_CASES }, pending.signal)) {
         if (pending === this.pending) fill(node, this.covering(answer));
       }
     } catch (error) {
@@ -190,8 +190,9 @@ export class Models {
     Object.assign(this, { pending, answer: null, problem: null });
     this.show();
     try {
-      const answer = await postJson("/v1/compare", { by: this.by || null }, pending.signal);
-      if (pending === this.pending) this.answer = answer;
+      for await (const answer of follow("/v1/compare", { by: this.by || null }, pending.signal)) {
+        if (pending === this.pending) this.answer = answer;
+      }
     } catch (error) {
       if (error.name === "AbortError" || pending !== this.pending) return;
       if (error.status === 422) this.problem = error.message;
