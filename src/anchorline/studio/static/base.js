@@ -70,7 +70,7 @@ export const keepFile = (id) => (id === null ? sessionStorage.removeItem(FILE) :
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-export async function call(path, options, tries = 3) {
+export async function call(path, options = {}, tries = 3) {
   let response;
   const headers = { ...options.headers, ...(openedFile() ? { "X-Anchorline-File": openedFile() } : {}) };
   try {
