@@ -9,6 +9,7 @@ import os
 import secrets
 import time
 import uuid
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,12 +18,12 @@ from typing import Any
 import narwhals as nw
 from cachetools import LRUCache
 
-from anchorline.errors import AnchorlineError, listed
+from anchorline.errors import AnchorlineError, ParameterError, listed
 from anchorline.explainer import Explainer
 from anchorline.io.isolated import read_isolated
 from anchorline.render.characters import printable
 from anchorline.spaces.table import Table
-from anchorline.studio.catalog import Catalog
+from anchorline.studio.catalog import Catalog, TableCases
 from anchorline.studio.cohort import Cohort, Truth
 from anchorline.studio.display import Display
 from anchorline.studio.job_queue import checkpoint
@@ -109,6 +110,7 @@ def read_file(
         lacking = [each for each in space.names if each not in held]
         if lacking:
             raise Problem(422, f"{name!r} lacks the columns {listed(lacking)}."[:_LONGEST_LINE])
+        _check_cells(space, cases)
         about = {"name": name, "rows": len(cases), "digest": hashlib.sha256(raw).hexdigest()[:_DIGEST]}
         found = CaseSet(
             explainer, display, codes, cases, None if target is None else truth_in(cases, target), about
@@ -119,6 +121,24 @@ def read_file(
         text = reason if name in reason else f"{name!r} cannot be used. {reason}"
         raise Problem(422, text[:_LONGEST_LINE]) from error
     return found
+
+
+def _check_cells(space: Table, cases: Any) -> None:
+    """Raise an error that names the first row with a value that the table does not take."""
+
+    def error_in(n: int) -> AnchorlineError | None:
+        first = (
+            cases[:n] if isinstance(cases, list) else nw.from_native(cases, eager_only=True).head(n).to_native()
+        )
+        try:
+            TableCases(space, first)
+        except AnchorlineError as error:
+            return error
+        return None
+
+    if error_in(len(cases)) is not None:
+        n = bisect_left(range(1, len(cases)), True, key=lambda n: error_in(n) is not None) + 1
+        raise ParameterError(f"Row {n}: {error_in(n)}")
 
 
 @dataclass(slots=True)
