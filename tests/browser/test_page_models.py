@@ -35,6 +35,7 @@ def test_models_are_compared_and_their_cases_open(opened, compared, width, schem
     assert "view=models" in page.url
     page.select_option("#models-by", "owner")
     page.click("#models-find")
+    page.wait_for_selector("#models progress[value]")
     page.wait_for_selector("#models-data", timeout=6 * TIMEOUT)
     assert page.locator("#models h2").first.inner_text() == "Decisions and explanations"
     assert page.locator("#models script, #models img").count() == 0

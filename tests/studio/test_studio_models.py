@@ -39,7 +39,9 @@ def server():
 def test_the_comparison_is_that_of_the_library(client):
     frame, _ = cohort_table()
     expected = al.compare(stricter, loan_scores, frame, n=40, groups=["owner"], **CHOICES)
-    answer, _ = finish(client, "/v1/compare", n=40, by="owner")
+    answer, progress = finish(client, "/v1/compare", n=40, by="owner")
+    assert progress == sorted(progress)
+    assert answer["is_done"]
     found = Comparison.from_json(answer["json"])
     assert (found.decisions, found.parts, found.attributes) == (
         expected.decisions,
@@ -49,6 +51,18 @@ def test_the_comparison_is_that_of_the_library(client):
     said = [(block["title"], block["sentences"], block["rows"]) for block in answer["blocks"]]
     assert said == [(b.title, list(b.sentences), [list(row) for row in b.rows]) for b in blocks(expected)]
     assert client.get("/page/about").json()["previous"] == "last year"
+
+
+def test_a_comparison_has_progress_and_no_result_before_it_is_done(server, client, monkeypatch):
+    monkeypatch.setattr("anchorline.studio.service.STEP_SECONDS", 0.01)
+    _, progress = finish(client, "/v1/compare", n=42)
+    assert len({*progress}) > 3
+    job = begun(client, "/v1/compare", n=43)
+    assert becomes_true(lambda: client.get(f"{job}/result").status_code == 200, seconds=10)
+    now = client.get(f"{job}/result").json()
+    assert (now["is_done"], now["blocks"], now["json"]) == (False, [], "")
+    client.delete(job)
+    assert becomes_true(lambda: server.studio.jobs.n_running == 0)
 
 
 def test_what_cannot_be_compared_is_refused(client):

@@ -273,8 +273,10 @@ class ComparisonBlock(_Answer):
 
 
 class CompareAnswer(_Answer):
-    """What differs between two models, and the sealed record of the comparison."""
+    """What differs between two models, and the sealed record of the comparison; neither before it is done."""
 
+    is_done: bool
+    progress: float
     blocks: list[ComparisonBlock]
     record: str = Field(alias="json")
 

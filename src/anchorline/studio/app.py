@@ -486,7 +486,8 @@ def _cases_routes() -> APIRouter:
     async def compare(request: Request, body: schemas.CompareRequest) -> Response:
         """Begin a job that compares decisions, explanations and effects with those of the model before.
 
-        It may take ten times the time limit; one user has at most one under way.
+        Its first step, for which both models answer the cases, may take ten times the time limit. One user has at
+        most one under way.
         """
         served = _served(request)
         work = lambda: served.service.comparison(body)  # noqa: E731

@@ -20,7 +20,7 @@ from anchorline.studio.job_queue import JobCanceledError, checkpoint, running_se
 from anchorline.studio.known import Known
 from anchorline.studio.problems import logger
 
-_STEP_SECONDS = 1.0
+STEP_SECONDS = 1.0
 _MAX_ANSWERED = 5_000  # cases of a summary whose answers are counted
 _MAX_LABELS = 12  # of a confusion matrix
 ANSWERS_PER_CHUNK = 512
@@ -73,7 +73,7 @@ class Cohort:
         is_found = self.found is not None
         return is_found and self.n_done == len(self.positions) and self.n_answered == len(self.answered)
 
-    def step(self, seconds: float = _STEP_SECONDS) -> None:
+    def step(self, seconds: float = STEP_SECONDS) -> None:
         """Go on for about that time, unless another thread does."""
         if self.is_done or not self._lock.acquire(blocking=False):
             return

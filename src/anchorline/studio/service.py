@@ -10,7 +10,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from anchorline._version import __version__
 from anchorline.changes.result import Changes
-from anchorline.compare.models import CompareSettings, compare_models
+from anchorline.compare.models import CompareSettings, comparing
 from anchorline.errors import FormatError
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
@@ -26,6 +26,7 @@ from anchorline.model.predictor import Predictor, output_name
 from anchorline.render.characters import printable
 from anchorline.render.comparisons import blocks
 from anchorline.render.statements import statements_of
+from anchorline.result.comparison import Comparison
 from anchorline.result.explanation import Explanation
 from anchorline.result.reasons import Reasons
 from anchorline.result.rule import Rule
@@ -37,6 +38,7 @@ from anchorline.studio.access import StudioLimits
 from anchorline.studio.catalog import Catalog, TableCases
 from anchorline.studio.cohort import (
     ANSWERS_PER_CHUNK,
+    STEP_SECONDS,
     Cohort,
     Truth,
     outcomes,
@@ -438,13 +440,23 @@ class ExplanationService:
         if request.by is not None:
             self._column(request.by)
 
-        def step() -> bytes:
+        def begin() -> Iterator[float]:
             cases = self.catalog.cases
             frame, _ = next(cases.inputs(cases.stored_at))
             settings = CompareSettings(n=request.n, groups=() if request.by is None else (request.by,))
             models, choices = (self._old_model, self._model), previous.choices
-            found = compare_models(*models, previous.table, frame, settings, choices, checkpoint)
-            return _json({"blocks": [asdict(block) for block in blocks(found)], "json": found.to_json()})
+            found.append((yield from comparing(*models, previous.table, frame, settings, choices, checkpoint)))
+
+        found, rows = list[Comparison](), begin()
+
+        def step() -> bytes:
+            progress, end = 0.0, time.monotonic() + STEP_SECONDS
+            while not found and time.monotonic() < end:
+                progress = next(rows, 1.0)
+            content = {"is_done": bool(found), "progress": progress, "blocks": [], "json": ""}
+            for each in found:
+                content |= {"blocks": [asdict(block) for block in blocks(each)], "json": each.to_json()}
+            return _json(content)
 
         return Work(step)
 

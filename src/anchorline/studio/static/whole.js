@@ -172,7 +172,7 @@ export class Models {
       h("section", { class: "card" }, h("h1", null, "Old model, new model"),
         h("p", { class: "note" }, "Old: ", isolate(previous), ". New: ", isolate(name), ". Both answer the same copies of the same cases."),
         h("p", { class: "inline" }, h("label", { for: "models-by" }, "Decisions by"), choose, button),
-        h("div", { "aria-live": "polite" }, this.pending ? h("p", { class: "note" }, "Comparing. This may take a minute.") : null, this.problem ? h("p", { class: "error", role: "alert" }, isolate(this.problem)) : null)),
+        h("div", { "aria-live": "polite" }, this.pending ? this.bar : null, this.problem ? h("p", { class: "error", role: "alert" }, isolate(this.problem)) : null)),
       (this.answer?.blocks ?? []).map((block) => this.block(block)),
       this.answer ? h("p", { class: "actions" }, h("button", { type: "button", id: "models-data", onclick: () => this.download(this.answer) }, "Download record")) : null,
     );
@@ -187,11 +187,13 @@ export class Models {
   async find() {
     this.stop();
     const pending = new AbortController();
-    Object.assign(this, { pending, answer: null, problem: null });
+    const bar = h("progress", { max: "1", value: 0, "aria-label": "Progress of the comparison" });
+    Object.assign(this, { pending, bar, answer: null, problem: null });
     this.show();
     try {
       for await (const answer of follow("/v1/compare", { by: this.by || null }, pending.signal)) {
-        if (pending === this.pending) this.answer = answer;
+        if (answer.is_done && pending === this.pending) this.answer = answer;
+        bar.value = answer.progress;
       }
     } catch (error) {
       if (error.name === "AbortError" || pending !== this.pending) return;
