@@ -20,7 +20,7 @@ import anchorline
 from anchorline.errors import ParameterError
 from anchorline.studio.display import Model
 from anchorline.studio.server import prepare
-from helpers.studio import SlowModel, becomes_true, client_of, cohort_explainer, live, slow_explainer
+from helpers.studio import SlowModel, becomes_true, begun, client_of, cohort_explainer, live, slow_explainer
 
 MODEL = """
 import time
@@ -196,10 +196,13 @@ def test_a_request_under_way_is_answered_by_the_old_model_whose_memory_is_then_f
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             under_way = pool.submit(client.post, "/v1/explain", json={"row": 1, "queries": 300})
             assert becomes_true(lambda: server.studio.jobs.n_running == 1)
+            job = begun(client, "/v1/overview", n_rows=2, k=1)
             reloaded(server)
             assert client.get("/health").json()["rows"] == 120
             assert not under_way.done()
             assert under_way.result().json()["prediction"] == 0.5
+        assert becomes_true(lambda: client.get(job).json()["state"] == "done", 60)
+        assert client.get(f"{job}/result").json()["found"] == 50  # rows of the old table
         assert client.post("/v1/explain", json={"row": 1, "queries": 300}).json()["prediction"] > 0.5
         models.clear()
         server._again = None
