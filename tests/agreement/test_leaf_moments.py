@@ -74,7 +74,7 @@ NUMBER = {
     "histogram": lambda: HistGradientBoostingRegressor(**HIST, categorical_features="from_dtype"),
     "xgboost": lambda: xgboost.XGBRegressor(**XGB),
     "xgboost, one-hot": lambda: encoded(xgboost.XGBRegressor(**XGB)),
-    "xgboost forest": lambda: xgboost.XGBRFRegressor(**XGB),
+    "xgboost forest": lambda: xgboost.XGBRegressor(**XGB | {"n_estimators": 1, "num_parallel_tree": 5}),
     "lightgbm": lambda: lightgbm.LGBMRegressor(**LGBM),
     "lightgbm, ordinal": lambda: encoded(lightgbm.LGBMRegressor(**LGBM), OrdinalEncoder()),
     "lightgbm forest": lambda: lightgbm.LGBMRegressor(**LGBM, boosting_type="rf", subsample=0.7, subsample_freq=1),

@@ -145,6 +145,7 @@ XGBOOST = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*booster=dart")  # deprecated in 3.4
 @pytest.mark.parametrize("name", XGBOOST)
 def test_trees_of_xgboost(name):
     model = xgboost.XGBRegressor(n_estimators=6, n_jobs=1, **XGBOOST[name]).fit(SPARSE_ZEROS, SCORE)
@@ -351,7 +352,7 @@ CLASSIFIERS = {
     "histograms": HistGradientBoostingClassifier(max_iter=6),
     "boosting": GradientBoostingClassifier(**SMALL),
     "xgboost": xgboost.XGBClassifier(n_estimators=6, n_jobs=1),
-    "xgboost forest": xgboost.XGBRFClassifier(n_estimators=6, n_jobs=1),
+    "xgboost forest": xgboost.XGBClassifier(n_estimators=1, num_parallel_tree=6, subsample=0.8, n_jobs=1),
     "lightgbm": lightgbm.LGBMClassifier(**QUIET),
     "lightgbm one by one": lightgbm.LGBMClassifier(objective="multiclassova", num_class=3, **QUIET),
     "catboost": catboost.CatBoostClassifier(**CAT),

@@ -92,6 +92,7 @@ def found_by_pyright(script, folder):
     return [(each["range"]["start"]["line"] + 1, each["message"]) for each in found]
 
 
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed (extra check)")
 def test_mypy_finds_the_mistakes_in_a_script_and_nothing_else(tmp_path):
     wrong, lines = planted()
     errors = found_by_mypy(wrong, tmp_path)

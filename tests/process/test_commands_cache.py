@@ -1,5 +1,6 @@
 """Answers kept in a file, and the pace of requests, on the command line."""
 
+import contextlib
 import pickle
 import threading
 from http.server import ThreadingHTTPServer
@@ -118,7 +119,7 @@ def test_the_file_of_a_model_is_its_key(folder, capsys):
 def n_answers(path):
     import sqlite3
 
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
         return connection.execute("SELECT count(*) FROM answers").fetchone()[0]
 
 

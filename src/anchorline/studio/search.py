@@ -245,5 +245,6 @@ def date_range(text: str) -> tuple[float, float] | None:
         first = np.array(text, dtype="datetime64[s]").astype(f"datetime64[{unit}]")
     except ValueError:
         return None
-    low, high = (float(end.astype("datetime64[us]").astype(np.int64)) for end in (first, first + 1))
+    ends = first, first + np.timedelta64(1, unit)
+    low, high = (float(end.astype("datetime64[us]").astype(np.int64)) for end in ends)
     return low, high - 1

@@ -49,9 +49,9 @@ def test_what_only_looks_like_a_number_is_text(file, text):
 
 def test_long_texts_and_many_digits_are_read_in_no_time(file):
     digits = "1" * 10**6
-    start = time.perf_counter()
+    start = time.process_time()
     assert columns(file("a.csv", f"a,b\n{digits}x,1\n{digits},2\n"))["b"] == [1, 2]
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "7" * 400, "7" * 5000])

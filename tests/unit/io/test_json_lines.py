@@ -28,9 +28,9 @@ def test_json_lines(file):
 
 def test_many_json_lines_are_read_in_no_time(file):
     path = file("a.jsonl", '{"a": 1, "b": 2, "c": 3}\n' * 50_000)
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(read_table(path)) == 50_000
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 @pytest.mark.parametrize(

@@ -178,9 +178,9 @@ def test_limits_are_kept_and_seen():
     cells = drawn(candidates, rng, 500)
     effects = 0.8 ** np.arange(40) * rng.choice([-1, 1], size=40)
     moments = sampled(candidates, cells, effects @ (cells - candidates.starts[:-1, None] > 4))
-    started = time.perf_counter()
+    started = time.process_time()
     solution = best_sum(moments, 8, Limits(time_limit=0.2))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert len(solution.facts) > 2
     assert solution.lower_bound <= solution.objective
     assert fit(moments, solution.facts)[1] == pytest.approx(solution.objective)

@@ -82,12 +82,12 @@ def test_words_never_split_marks_from_their_characters(text):
 
 
 def test_hostile_texts_take_linear_time():
-    start = time.perf_counter()
+    start = time.process_time()
     for piece in ("a", ".", "_", "_\u0301", "a'", " ", ". ", "\u200d😀", "。", "\u0301", '"'):
         text = piece * (1_000_000 // len(piece))
         for unit in ("word", "sentence"):
             cut(text, unit)
-    assert time.perf_counter() - start < 30  # quadratic time would take hours
+    assert time.process_time() - start < 30  # quadratic time would take hours
 
 
 def test_a_function_returns_pieces_or_spans():

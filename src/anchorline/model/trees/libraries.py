@@ -191,7 +191,7 @@ def _xgboost(model: XgboostModel, missing: float = np.nan) -> Trees:
         content = booster.get("gbtree", booster)["model"]  # dart stores its trees one level lower
         starts, last = content["iteration_indptr"], model.iterations[1]  # until the best iteration, if not 0
         parts = content["trees"][: int(starts[min(last, len(starts) - 1) if last else -1])]
-        weights = booster.get("weight_drop") or [1.0] * len(parts)
+        weights = booster.get("weight_drop") or content.get("weight_drop") or [1.0] * len(parts)  # moved in 3.4
         base = np.array(json.loads(f"[{settings['base_score'].strip('[]')}]"), dtype=np.float32)
         if model.objective in _OF_PROBABILITY:
             base = -np.log(np.float32(1) / base - np.float32(1))
