@@ -10,7 +10,7 @@ from openapi_python_client import Config, generate
 from openapi_python_client.config import ConfigFile, MetaType
 
 from anchorline.studio.demo import demo_explainer
-from helpers.studio import live
+from helpers.studio import becomes_true, live
 
 NAME = "generated_studio_client"
 
@@ -79,6 +79,16 @@ def test_a_generated_client_does_the_tasks_of_a_day(generated, server):
     held = call("verify", generated, body=request("VerifyRequest", explanation=json.dumps(explanation.to_dict())))
     assert held.outcome in ("holds", "cannot tell", "does not hold")
     assert call("health", generated).status == "ok"
+
+
+def test_a_generated_client_follows_a_job(generated):
+    begun = call("overview", generated, body=request("OverviewRequest", n_rows=5, k=2))
+    assert begun.state in ("running", "done")
+    assert becomes_true(lambda: call("job", generated, id=begun.id).state == "done", 30)
+    result = call("job_result", generated, id=begun.id)
+    assert (type(result).__name__, result.n_explained, result.is_done) == ("OverviewAnswer", 5, True)
+    assert call("cancel_job", generated, id=begun.id) is None
+    assert call("job", generated, id=begun.id).status == 404
 
 
 def test_a_problem_is_a_model_too(generated):
