@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import pathlib
 import signal
 import subprocess
@@ -88,6 +89,33 @@ def test_anything_else_is_one_named_line(raw, name, message):
         read(raw, name)
     assert name in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def asked(raw, kind, most_rows=100):
+    """Ask as the process is asked, but in this one."""
+    about = {"kind": kind, "name": "a", "numbers": ["age"], "columns": ["town", "age"], "most_rows": most_rows}
+    first, _, content = isolated.answer_question(json.dumps(about).encode() + b"\n" + raw).partition(b"\n")
+    return json.loads(first), content
+
+
+def test_the_process_answers_a_question_or_says_what_is_wrong():
+    said, content = asked(b"age,town,more\n007,007,x\n", "csv")
+    assert (said, json.loads(content)) == ({}, [{"town": "007", "age": 7}])
+    said, content = asked(parquet(FRAME), "parquet")
+    table = pa.ipc.open_stream(content).read_all()
+    assert (said, table.column_names, table["age"].to_pylist()) == ({}, ["town", "age"], [31.0, None])
+    wrong = {
+        "has 2 rows; the maximum is 1": (b"age\n1\n2\n", "csv", 1),
+        "has 50 rows; the maximum is 9": (GOOD, "parquet", 9),
+        "not a valid Parquet file": (GOOD[:-9], "parquet"),
+        "100,001 characters in 'town'": (b"town,age\n" + b"x" * 100_001 + b",1", "csv"),
+        "1,000,000 characters in 'town'": (LONG, "parquet"),
+        "more than 64 MB of content": (TEXTS, "parquet", 900),
+    }
+    for message, question in wrong.items():
+        said, content = asked(*question)
+        assert message in said["error"]
+        assert content == b""
 
 
 def test_a_small_file_with_much_content_is_refused():
