@@ -166,8 +166,8 @@ def resolve(
         name = str(output)
     if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
         raise ParameterError(
-            f"output is {output!r}, which is a class, but of labels, the one predicted for the row is explained. "
-            "Leave output out. To choose a class, the model needs `predict_proba`."
+            f"output is {output!r}, which is a class, but without class scores, only the label predicted for "
+            "the row can be explained. Leave output out. To choose a class, the model needs `predict_proba`."
         )
     fixed = task == "label" and given_task is None and classes is None and labels is not None
     if output is None and part is None:

@@ -236,14 +236,13 @@ def _check_prohibited(
     ]
     if used:
         names = [_named(each.attribute, columns[each.attribute]) for each in used]
-        figures = [f"{each.value:.3g}, {each.low:.3g} to {each.high:.3g}" for each in used]
+        figures = [f"shortfall {each.value:.3g}, limits {each.low:.3g} to {each.high:.3g}" for each in used]
         texts = [f"{name} ({figure})" for name, figure in zip(names, figures, strict=True)]
         is_sure = any(each.attribute in chosen - ties for each in used)
         would = "would be" if is_sure else "would be, or could be,"
         raise ProhibitedError(
-            f"No reasons are issued, because a prohibited attribute {would} one of them: {', '.join(texts)}, by "
-            "which copies with a value of the reference score better on average. Correct the model; "
-            f"check_use(model, table, {used[0].attribute!r}) says which decisions depend on it."
+            f"No reasons are issued, because a prohibited attribute {would} one of them: {', '.join(texts)}. "
+            f"Correct the model; check_use(model, table, {used[0].attribute!r}) says which decisions depend on it."
         )
 
 

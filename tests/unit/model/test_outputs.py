@@ -107,7 +107,7 @@ BAD = [
     ({"model": CLASSIFIER, "input": "numpy"}, "input is 'numpy', but it must be one of auto, frame, array"),
     (
         {"model": MARGINS, "output": "yes"},
-        "output is 'yes', which is a class, but of labels, the one predicted for the row is explained",
+        "output is 'yes', which is a class, but without class scores, only the label predicted",
     ),
     ({"model": CLASSIFIER, "output": "no", "task": "label"}, "output is 'no', which is a class"),
     ({"model": np.tanh, "classes": "yes"}, "classes is 'yes', but it must be a list of labels"),

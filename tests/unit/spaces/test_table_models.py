@@ -319,7 +319,7 @@ def test_a_classifier_without_probabilities_explains_its_label(target):
     assert explanation.output.decision == label
     assert type(explanation.output.decision) is type(label.item() if hasattr(label, "item") else label)
     with pytest.raises(
-        ParameterError, match=r"which is a class, but of labels, the one predicted for the row is explained"
+        ParameterError, match=r"which is a class, but without class scores, only the label predicted"
     ):
         al.Explainer(model, table, output=model.classes_[1])
 
