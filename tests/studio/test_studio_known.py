@@ -130,6 +130,9 @@ def test_names_for_readers_and_codes_stand_for_columns():
         income = sorted(of["Monthly income"])
         for search in ("reason=income", 'reason="Monthly income"', "reason=r1"):
             assert found(client, search)[0] == income
+        text = found(client, "reason=R1")[1]["explained"]["text"]
+        assert text.endswith("match. A reason is a fact of the sum here; a letter may state others.")
+        assert "letter" not in found(client, "fact=income")[1]["explained"]["text"]
         assert found(client, "reason=R2")[0] == sorted(of.get("owner", set()) | of.get("age", set()))
         both = [i for i in income if frame["income"][i] < 40]
         assert found(client, "Monthly income < 40 reason=R1")[0] == both

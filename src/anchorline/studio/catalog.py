@@ -27,7 +27,7 @@ from anchorline.studio.contents import Contents
 from anchorline.studio.display import Display
 from anchorline.studio.guard import strict_json
 from anchorline.studio.job_queue import checkpoint
-from anchorline.studio.known import RULE, Known, Topics
+from anchorline.studio.known import REASON, RULE, Known, Topics
 from anchorline.studio.problems import Problem
 from anchorline.studio.search import Search, compare_numbers, number_range, rows_with
 
@@ -419,7 +419,7 @@ class Catalog:
                 found[name] = found[self._display.column(name)] = [attribute.name]
         for name, _, code, _ in codes:
             found[code] = [*found.get(code, ()), *found.get(name, ())]
-        return Topics(found, [*shown, *sorted({code for _, _, code, _ in codes})])
+        return Topics(found, [*shown, *sorted({code for _, _, code, _ in codes})], has_codes=bool(codes))
 
     def find(
         self, search: str, sort: str, output: str | None = None, known: Known | None = None
@@ -471,6 +471,8 @@ class Catalog:
             of = f"{n:,} of {len(found):,} cases {'is' if n == 1 else 'are'} explained"
             texts.append(f"{of}; {n_matches:,} of them match{'es' if n_matches == 1 else ''}." if n else f"{of}.")
             asks = "facts" if progress == 1 and n_tried < min(most, len(found)) else None
+        if known.has_codes and any(name == REASON for name, _, _ in lookups):
+            texts.append("A reason is a fact of the sum here; a letter may state others.")
         for name, _, text in lookups:
             if name == RULE and known.rules is None:
                 texts.append("The rules of all cases are not known yet.")

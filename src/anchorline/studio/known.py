@@ -26,9 +26,11 @@ class Topics:
     ``attributes`` maps what readers may type to the attributes that it stands for; ``shown`` are the main ones.
     """
 
-    def __init__(self, attributes: Mapping[str, Sequence[str]], shown: Sequence[str]) -> None:
+    def __init__(
+        self, attributes: Mapping[str, Sequence[str]], shown: Sequence[str], *, has_codes: bool = False
+    ) -> None:
         self._attributes = {name.lower(): {*found} for name, found in attributes.items()}
-        self.shown = shown
+        self.shown, self.has_codes = shown, has_codes
 
     def find(self, text: str) -> set[str] | None:
         """Return the attributes that a text stands for; None if it is unknown."""
@@ -55,7 +57,7 @@ class Known:
     def __init__(self, n_rows: int, topics: Topics) -> None:
         self._verdicts = np.full(n_rows, _UNKNOWN, dtype=np.int8)
         self._positions: dict[str, set[int]] = {}  # of the cases with a fact about an attribute
-        self._topics = topics
+        self._topics, self.has_codes = topics, topics.has_codes
         self.rules: Rules | None = None  # None while nobody has asked for them
         self.n = 0
 
