@@ -237,7 +237,7 @@ def date_range(text: str) -> tuple[float, float] | None:
     if match is None:
         return None
     parts = [int(part) for part in match.groups() if part is not None]
-    unit = ("Y", "M", "D", "h", "m", "s")[len(parts) - 1]
+    unit: Any = ("Y", "M", "D", "h", "m", "s")[len(parts) - 1]
     padded = [*parts, *(1, 1, 0, 0, 0)[len(parts) - 1 :]]
     year, month, day, hour, minute, second = padded
     try:
