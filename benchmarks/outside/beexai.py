@@ -57,24 +57,6 @@ class Asked:
         return torch.from_numpy(found) if isinstance(rows, torch.Tensor) else found
 
 
-class Largest(GeneralExplainer):  # type: ignore[misc]
-    """The largest amounts of another explainer: what a limit on the number of columns alone costs."""
-
-    def __init__(self, explainer: GeneralExplainer, k: int) -> None:
-        super().__init__(explainer.model, explainer.task)
-        self._explainer, self._k = explainer, k
-
-    def init_explainer(self) -> None:
-        """Nothing is prepared."""
-
-    def explain(self, x_test: torch.Tensor, label: Any = None, absolute: bool = False) -> torch.Tensor:
-        """Return the attributions (n, d), with 0 for all but the k largest of a row."""
-        found = self._explainer.explain(x_test, label=label, absolute=absolute)
-        others = torch.argsort(-torch.abs(found), dim=1)[:, self._k :]
-        found = found.scatter(1, others, 0.0)
-        return found / torch.norm(found)
-
-
 class Ours(GeneralExplainer):  # type: ignore[misc]
     """Our sums as attributions, scaled as BEExAI scales those of its own explainers."""
 
@@ -155,7 +137,6 @@ def explainers(model: Asked, kind: str, x_train: pd.DataFrame) -> dict[str, Gene
     found = {shown: theirs(model, kind, name) for name, shown in THEIRS.items()}
     for name in ("Lime", "KernelShap"):
         found[f"{THEIRS[name]}, {N_MORE} queries"] = theirs(model, kind, name, n_samples=N_MORE)
-    found[f"Shapley sampling, {K} largest"] = Largest(found["Shapley sampling"], K)
     found["anchorline"] = Ours(model, kind, Table(frame), names, k=K)
     from_zero = Table(frame, reference=pd.DataFrame(np.zeros((1, len(names))), columns=names))
     found["anchorline, from zero"] = Ours(model, kind, from_zero, names, k=K)

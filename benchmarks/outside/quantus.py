@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import quantus
 import torch
+from beexai.explanation.explaining import GeneralExplainer
 from beexai.utils.time_seed import set_seed
 from scipy.stats import spearmanr
 
 from benchmarks.datasets import available
-from benchmarks.outside.beexai import TABLES, TASKS, Asked, explainers, quiet, split, trained
+from benchmarks.outside.beexai import TABLES, TASKS, Asked, K, explainers, quiet, split, trained
 from benchmarks.outside.child import run
 from benchmarks.tasks import SEED
 
@@ -29,6 +30,24 @@ class Flat(torch.nn.Module):  # type: ignore[misc]
         """Return the outputs (n, classes), or (n, 1)."""
         found: torch.Tensor = self._network(rows.reshape(len(rows), -1).float())
         return found
+
+
+class Largest(GeneralExplainer):  # type: ignore[misc]
+    """The largest amounts of another explainer: what a limit on the number of columns alone costs."""
+
+    def __init__(self, explainer: GeneralExplainer, k: int) -> None:
+        super().__init__(explainer.model, explainer.task)
+        self._explainer, self._k = explainer, k
+
+    def init_explainer(self) -> None:
+        """Nothing is prepared."""
+
+    def explain(self, x_test: torch.Tensor, label: Any = None, absolute: bool = False) -> torch.Tensor:
+        """Return the attributions (n, d), with 0 for all but the k largest of a row."""
+        found = self._explainer.explain(x_test, label=label, absolute=absolute)
+        others = torch.argsort(-torch.abs(found), dim=1)[:, self._k :]
+        found = found.scatter(1, others, 0.0)
+        return found / torch.norm(found)
 
 
 def by_row(a: np.ndarray, b: np.ndarray, **_: Any) -> np.ndarray:
@@ -63,7 +82,9 @@ def measure(data: Path, quick: bool) -> Iterator[dict[str, Any]]:
             network = trained("NeuralNetwork", kind, x_train, y_train)
         model = Asked(network)
         label = None if kind == "regression" else model.predict(x).long()
-        for shown, explainer in explainers(model, kind, x_train).items():
+        all_of_them = explainers(model, kind, x_train)
+        all_of_them[f"Shapley sampling, {K} largest"] = Largest(all_of_them["Shapley sampling"], K)
+        for shown, explainer in all_of_them.items():
             set_seed(SEED)
             model.n_rows, start = 0, time.process_time()
             with quiet(), warnings.catch_warnings():
