@@ -4,6 +4,7 @@ The growth is measured on generated tables and a model that is cheap to ask, so 
 The cost is measured on gradient boosting, by the local processes, Dask and Spark, which explain the same rows.
 """
 
+import importlib
 import os
 import statistics
 import sys
@@ -11,12 +12,13 @@ import tempfile
 import time
 import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from anchorline.explainer import Explainer
+from anchorline.result.explanation import Explanation
 from anchorline.spaces.table import Table
 from benchmarks.needs import require
 from benchmarks.tasks import SEED
@@ -100,7 +102,7 @@ def engines(n: int = N_ENGINES) -> Iterator[Row]:
     start, own = time.perf_counter(), time.process_time()
     alone = explainer.explain_many(frame[:N_ALONE])
     pace, processor = len(alone) / (time.perf_counter() - start), (time.process_time() - own) / len(alone)
-    queries = statistics.fmean(each.queries.total for each in alone.explained)
+    queries = statistics.fmean(each.queries.total for each in alone if isinstance(each, Explanation))
     cores, expected = os.cpu_count() or 1, _texts(alone.records)
     million = {"queries_a_million": round(1e6 * queries), "core_hours_a_million": 1e6 * processor / 3600}
     yield {"engine": "one process", "rows": len(alone), "times_as_fast": 1.0, "same_bytes": True, **million}
@@ -117,7 +119,7 @@ def engines(n: int = N_ENGINES) -> Iterator[Row]:
         yield {"engine": name, "rows": len(texts), "times_as_fast": faster, "same_bytes": is_same}
 
 
-def _texts(records: list[Row]) -> list[str]:
+def _texts(records: Sequence[Row]) -> list[str]:
     return [str(record["explanation"]) for record in records]
 
 
@@ -128,11 +130,12 @@ def _sorted(frame: Any) -> list[str]:
 
 def _by_dask(explainer: Explainer, frame: Any, cores: int) -> list[str]:
     import dask
-    import dask.dataframe as dd
+
+    dataframe: Any = importlib.import_module("dask.dataframe")
 
     from anchorline.batch.dask import explain
 
-    partitions = dd.from_pandas(frame.assign(id=range(len(frame))), npartitions=4 * cores)
+    partitions = dataframe.from_pandas(frame.assign(id=range(len(frame))), npartitions=4 * cores)
     with dask.config.set(scheduler="processes", num_workers=cores):
         return _sorted(explain(partitions, explainer, id="id").compute())
 

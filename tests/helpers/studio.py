@@ -66,7 +66,7 @@ def begun(client, path, **body):
 def finish(client, path, **body):
     """Let a job end, and return its result and all progress before."""
     job, seen = begun(client, path, **body), []
-    for _ in range(2000):
+    for _ in range(6000):
         now = client.get(job).json()
         seen.append(now["progress"])
         if now["state"] != "running":

@@ -145,7 +145,7 @@ def test_long_jobs_make_room_and_are_not_starved():
         return b""
 
     short = [lambda begun: work(begun, 0.1, "short")] * 100
-    long = [lambda begun: work(begun, 0.6, "first"), lambda begun: work(begun, 0.6, "second")]
+    long = [lambda begun: work(begun, 0.4, "first"), lambda begun: work(begun, 0.4, "second")]
     jobs = JobQueue(StudioLimits(workers=1), Metrics())
     run_jobs(jobs, [*long, *short])
     assert {"first", "second"} <= set(ends[:-1])
