@@ -27,6 +27,12 @@ def test_the_whole_model_is_shown_when_somebody_asks(opened, cohort, width, sche
     page.wait_for_selector("#groups tbody tr")
     page.click("#thresholds-find")
     page.wait_for_selector("#thresholds svg .line.other")
+    page.click("#thresholds summary")
+    own = [cell for cell in page.locator("#thresholds tbody tr").all_inner_texts() if cell.startswith("0.5\t")]
+    page.wait_for_selector("#overview td.right")
+    last = page.locator("#overview table:has(.right) tbody tr").last.inner_text().split("\t")
+    recalls = page.locator("#overview tr:has(.right) td:last-child").all_inner_texts()
+    assert own[0].split("\t")[-2:] == [last[1], recalls[0]]  # precision and recall, from counts and from shares
     page.click("#rules-find")
     page.wait_for_selector("#rules b", timeout=3 * TIMEOUT)
     results = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})

@@ -6,6 +6,7 @@ import pytest
 from anchorline.samples import loans
 from anchorline.studio.access import StudioLimits
 from anchorline.studio.demo import demo_explainer
+from anchorline.studio.whole import thresholds
 from helpers.studio import (
     HOSTILE,
     client_of,
@@ -77,6 +78,15 @@ def test_thresholds_are_counted_both_ways(client):
         decided = scores >= point["threshold"]
         assert point["wrongly"] == pytest.approx((decided & ~is_approved).mean())
         assert point["missed"] == pytest.approx((~decided & is_approved).mean())
+    margins = scores[is_approved][:, None] - scores[~is_approved]
+    assert answer["area"] == pytest.approx(((margins > 0) + (margins == 0) / 2).mean())
+    assert f"higher in {answer['area']:.1%}" in answer["text"]
+
+
+def test_scores_of_one_class_alone_have_no_area():
+    answer = thresholds(np.array([0.2, 0.7]), np.array([True, True]), "approved", 0.5)
+    assert answer["area"] is None
+    assert "ROC" not in answer["text"]
 
 
 def test_rules_cover_the_cases(client):

@@ -1190,3 +1190,13 @@ def threshold_text(label: str, now: Mapping[str, float], best: Mapping[str, floa
     if best["threshold"] == now["threshold"]:
         return f"{text} No other threshold here is wrong less often."
     return f"{text} The fewest, {wrong[1]}, are wrong at {best['threshold']:g}."
+
+
+def ranking_text(label: str, area: float) -> str:
+    """Return how often a score ranks two cases rightly, one of ``label`` and one of the other class.
+
+    >>> ranking_text("approved", 0.86)
+    'Of two cases, one approved and one not, the first scores higher in 86.0% (area under the ROC curve).'
+    """
+    pair = f"Of two cases, one {label} and one not"
+    return f"{pair}, the first scores higher in {area:.1%} (area under the ROC curve)."

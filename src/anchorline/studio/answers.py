@@ -253,11 +253,12 @@ class ThresholdPoint(_Answer):
 
 
 class ThresholdsAnswer(_Answer):
-    """Mistakes by threshold; ``own`` is the server's."""
+    """Mistakes by threshold; ``own`` is the server's, ``area`` that under the ROC curve."""
 
     label: str
     n: int
     own: float
+    area: float | None
     points: list[ThresholdPoint]
     text: str
 

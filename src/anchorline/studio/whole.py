@@ -16,6 +16,7 @@ from anchorline.render.statements import (
     column_text,
     group_text,
     output_text,
+    ranking_text,
     shown,
     threshold_text,
     value_text,
@@ -158,7 +159,7 @@ def _share(true: np.ndarray, confidence: float) -> dict[str, Any] | None:
 
 
 def thresholds(scores: np.ndarray, is_label: np.ndarray, label: str, own: float) -> dict[str, Any]:
-    """Return what share of cases each threshold of a score decides wrongly, either way.
+    """Return what share of cases each threshold decides wrongly, either way, and how well the score ranks them.
 
     ``is_label`` says whether ``label`` came true, and ``own`` is the server's threshold.
     """
@@ -171,10 +172,27 @@ def thresholds(scores: np.ndarray, is_label: np.ndarray, label: str, own: float)
         )
     now = next(point for point in points if point["threshold"] == own)
     best = min(points, key=lambda point: (point["wrongly"] + point["missed"], abs(point["threshold"] - own)))
+    area = _area(scores, is_label)
+    ranked = [] if area is None else [ranking_text(label, area)]
     return {
         "label": label,
         "n": len(scores),
         "own": own,
         "points": points,
-        "text": threshold_text(label, now, best),
+        "area": area,
+        "text": " ".join([threshold_text(label, now, best), *ranked]),
     }
+
+
+def _area(scores: np.ndarray, is_label: np.ndarray) -> float | None:
+    r"""Return the area under the ROC curve, or None if only one class came true.
+
+    .. math:: P(s > s') + P(s = s') / 2, \quad s \text{ of the class}, s' \text{ of the other one}
+
+    Mann and Whitney's count of pairs, by the ranks of the scores; cost O(n log n).
+    """
+    inside, others = scores[is_label], np.sort(scores[~is_label])
+    if not len(inside) or not len(others):
+        return None
+    below, not_above = (np.searchsorted(others, inside, side).mean() for side in ("left", "right"))
+    return float(below + not_above) / (2 * len(others))

@@ -199,6 +199,7 @@ const POOR = ["not_explained", "undecided", "partly_explained"];
 export const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 export const bar = (share, tone = "") => h("span", { class: `rail ${tone}` }, h("i", { style: { width: `${100 * share}%` } }));
 export const number = (...content) => h("td", { class: "number" }, ...content);
+const rate = (right, counts) => number(counts.some(Boolean) ? percent(right / counts.reduce((a, b) => a + b)) : "");
 export const card = (title, ...content) => h("section", { class: "card" }, h("h2", null, title), ...content);
 
 // The numbers of some cases, each of which opens with one click.
@@ -287,8 +288,10 @@ export class Overview {
     }
     if (confusion) {
       const rows = confusion.counts.map((row, i) => h("tr", null, h("th", { scope: "row" }, isolate(confusion.labels[i])),
-        row.map((size, j) => h("td", { class: i === j ? "number right" : size ? "number wrong" : "number" }, count(size)))));
-      parts.push(table("Decisions by true outcomes", [`true ${target}`, ...confusion.labels.map((label) => `#decided ${label}`)], rows));
+        row.map((size, j) => h("td", { class: i === j ? "number right" : size ? "number wrong" : "number" }, count(size))), rate(row[i], row)));
+      const decided = confusion.labels.map((_, j) => confusion.counts.map((row) => row[j]));
+      const precision = h("tr", null, h("th", { scope: "row" }, "right of these (precision)"), decided.map((column, j) => rate(column[j], column)), h("td"));
+      parts.push(table("Decisions by true outcomes", [`true ${target}`, ...confusion.labels.map((label) => `#decided ${label}`), "#right of these (recall)"], [...rows, precision]));
     }
     if (compared && areTraining) parts.push(h("p", { class: "note" }, "The model may have learned from these very cases. It can be wrong more often about new ones."));
     return card("What the model decides", ...parts);

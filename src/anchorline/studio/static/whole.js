@@ -28,6 +28,12 @@ function chart(node, label, ends, texts, draw) {
 
 const line = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
+// Precision and recall; null where no case is decided so, or none is so.
+function rates({ decided, wrongly, missed }) {
+  const right = decided - wrongly;
+  return [decided, right + missed].map((all) => (all > 1e-9 ? Math.max(0, right) / all : null));
+}
+
 export class Whole {
   constructor(about, node, { open, onError }) {
     Object.assign(this, { about, node, open, onError, turn: 0 });
@@ -113,14 +119,14 @@ export class Whole {
     const texts = [{ share: 0, text: "0", anchor: "start" }, { share: 0.5, text: "0.5", anchor: "middle" }, { share: 1, text: "1", anchor: "end" }];
     const curve = (x, y, key) => line(points.map((point) => [x(point.threshold), y(point[key])]));
     const drawing = (x, y) => [s("line", { class: "own", x1: x(own), x2: x(own), y1: y(ends[0]), y2: y(ends[1]) }), s("path", { class: "line", d: curve(x, y, "wrongly") }), s("path", { class: "line other", d: curve(x, y, "missed") })];
-    const rows = points.map(({ threshold, decided, wrongly, missed }) => h("tr", null, h("th", { scope: "row" }, String(threshold)), ...[decided, wrongly, missed].map((share) => number(percent(share)))));
+    const rows = points.map(({ threshold, decided, wrongly, missed }) => h("tr", null, h("th", { scope: "row" }, String(threshold)), ...[decided, wrongly, missed, ...rates({ decided, wrongly, missed })].map((share) => number(share === null ? "" : percent(share)))));
     const key = (kind, words) => h("span", null, s("svg", { width: 24, height: 10, "aria-hidden": "true" }, s("path", { class: `line ${kind}`, d: "M0 5h24" })), " ", words);
     return [
       h("p", null, isolate(text)),
       chart(this.node.querySelector("#thresholds"), text, ends, texts, drawing),
       h("p", { class: "note shades" }, key("", [isolate(label), " by mistake"]), key("other", ["not ", isolate(label), " by mistake"])),
       h("p", { class: "note" }, `Shares of ${n} cases; the upright line is the threshold in use.`),
-      folded("Errors by threshold", ["threshold", `#decided ${label}`, "#by mistake", `#missed`], rows),
+      folded("Errors by threshold", ["threshold", `#decided ${label}`, "#by mistake", "#missed", "#precision", "#recall"], rows),
     ];
   }
 
