@@ -149,7 +149,7 @@ def measure(data: Path, quick: bool) -> Iterator[dict[str, Any]]:
                 "Calibrated Explanations": lambda task=task, at=dataset_id: Calibrated(task, data, at),
                 "SLISE": lambda task=task: Slise(task),
             }
-            if dataset_id in WITH_LORE and model == MODELS[0]:
+            if dataset_id in WITH_LORE:
                 makers["LORE"] = lambda task=task: Lore(task)
             rows, errors = task.chosen(n_rows), dict[tuple[str, int, str], list[float]]()
             for name, make in makers.items():
