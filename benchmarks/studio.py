@@ -368,8 +368,8 @@ def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
     with served(data, "--wide") as (_, port):
         yield from in_turns(port, 8, in_parts(requests, PER_ROUND), "honest clients")
     with served(data, "--wide") as (_, port):
-        yield from in_turns(port, PEOPLE, in_parts(opened, OPENED), "people who open cases")
         yield summary(port, explainer)
+        yield from in_turns(port, PEOPLE, in_parts(opened, OPENED), "people who open cases")
     yield endurance(data)
 
 

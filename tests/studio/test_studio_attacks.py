@@ -186,3 +186,26 @@ def test_bodies_of_strangers_are_not_read(server):
     for path in ("/health", "/static/style.css"):
         answer = httpx.post(f"{server.base}{path}", content=b"{" * 100_000)
         assert answer.status_code == 405
+
+
+def test_later_steps_of_a_long_job_do_not_pass_for_new_ones():
+    """One worker: a step that goes on with a long job ends after the short ones that came later."""
+    jobs, ends = JobQueue(StudioLimits(workers=1), Metrics()), []
+
+    def work(name, seconds):
+        end = running_seconds() + seconds
+        while running_seconds() < end:
+            checkpoint()
+            time.sleep(0.001)
+        ends.append(name)
+        return b""
+
+    async def run():
+        stays = lambda: asyncio.sleep(60)  # noqa: E731
+        step = asyncio.ensure_future(jobs.run(None, lambda: work("step", 0.2), stays, is_long=True))
+        await asyncio.sleep(0.05)
+        short = [jobs.run(None, lambda: work("short", 0.1), stays) for _ in range(4)]
+        await asyncio.gather(step, *short)
+
+    asyncio.run(run())
+    assert ends.index("step") >= 2

@@ -60,7 +60,7 @@ class Job:
     turn: threading.Event = field(default_factory=threading.Event)
     n_waiters: int = 0
     canceled: float = math.inf  # when it should have stopped
-    seconds: float = 0.0  # of running, before it was resumed for the last time
+    seconds: float = 0.0  # that count as run before it was resumed for the last time
     resumed: float | None = None  # None while it waits
     checked: float = 0.0
     arrived: float = field(default_factory=time.perf_counter)
@@ -160,13 +160,15 @@ class JobQueue:
         function: Callable[[], bytes],
         wait_for_disconnect: Callable[[], Coroutine[Any, Any, Any]],
         timeout: float | None = None,
+        *,
+        is_long: bool = False,
     ) -> bytes:
         """Return the answer of ``function``: from the cache, from a job under way with the same key, or computed.
 
         ``wait_for_disconnect()`` returns when the client has left. Then, or when it has run for too long, the job
         is canceled unless other requests wait for it. Raises `Problem` 429 if the queue is full, and `Problem` 503
         if the job has run for longer than ``timeout`` seconds (by default those of the limits) or all threads are
-        stuck.
+        stuck. A job that goes on with a long one ``is_long`` from its start.
         """
         timeout = self.limits.timeout if timeout is None else timeout
         cached = None if key is None else self.cache.get(key)
@@ -174,7 +176,7 @@ class JobQueue:
         if cached is not None:
             return cached
         shared = (job for job in self._unfinished if key is not None and job.key == key)
-        job = next(shared, None) or self._submit(key, function)
+        job = next(shared, None) or self._submit(key, function, _SLICE if is_long else 0.0)
         job.n_waiters += 1
         disconnect = asyncio.ensure_future(wait_for_disconnect())
         outcome = "abandoned"
@@ -211,7 +213,7 @@ class JobQueue:
         for job in list(self._unfinished):
             self._cancel(job, "abandoned", Problem(503, _SHUTTING_DOWN, retry_after=10))
 
-    def _submit(self, key: str | None, function: Callable[[], bytes]) -> Job:
+    def _submit(self, key: str | None, function: Callable[[], bytes], before: float) -> Job:
         if self.is_closed:
             raise Problem(503, _SHUTTING_DOWN, retry_after=10)
         if len(self._unfinished) >= self.limits.queue + self.limits.workers:
@@ -219,7 +221,7 @@ class JobQueue:
             seconds = math.ceil(len(self._unfinished) * self._mean_seconds / self.limits.workers)
             detail = "Too many requests are waiting. Try again later."
             raise Problem(429, detail, retry_after=min(60, max(1, seconds)))
-        job = Job(key, function, asyncio.get_running_loop().create_future(), self._pause)
+        job = Job(key, function, asyncio.get_running_loop().create_future(), self._pause, seconds=before)
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(self._work, job), name="studio", daemon=True).start()
         self._unfinished.add(job)

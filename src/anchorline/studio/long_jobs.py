@@ -173,10 +173,10 @@ class LongJobs:
             asyncio.get_running_loop().call_later(_KEEP_SECONDS, self._jobs.pop, job.id, None)
 
     async def _go_on(self, job: LongJob, seconds: float) -> None:
-        n_late = 0
+        n_late, is_long = 0, False
         while job.step is not None:
             try:
-                result = await self._queue.run(None, job.step, job.until_unasked, seconds)
+                result = await self._queue.run(None, job.step, job.until_unasked, seconds, is_long=is_long)
             except Problem as problem:
                 is_full = problem.status == 429 and job.left > 0  # the queue: the next step waits until it is not
                 n_late += not is_full
@@ -184,7 +184,7 @@ class LongJobs:
                 if self._queue.is_closed or not (is_full or is_late):
                     raise
             else:
-                n_late, content = 0, json.loads(result)
+                n_late, is_long, content = 0, True, json.loads(result)
                 if content.get("is_done", True):
                     job.note(result=result, progress=1.0)
                     return
