@@ -150,7 +150,8 @@ def lose_metrics(metrics: dict[str, bool]) -> Callable[[Sequence[Row], dict[str,
             mine = [row[name] for row in rows if row["method"] in ours and name in row]
             other = [row[name] for row in rows if not row["method"].startswith("anchorline") and name in row]
             if mine and (a := statistics.fmean(mine)) > (b := statistics.fmean(other)):
-                lines.append(f"{name.replace('_', ' ')}: {a:,.3g} on average, theirs {b:,.3g}: {why[name]}.")
+                both = " on average, theirs ".join(f"{x:,.0f}" if x >= 100 else f"{x:.3g}" for x in (a, b))
+                lines.append(f"{name.replace('_', ' ')}: {both}: {why[name]}.")
         return lines
 
     return lose
