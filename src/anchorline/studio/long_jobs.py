@@ -24,7 +24,7 @@ _UNASKED_SECONDS = 60.0  # a job that nobody asks about for this time is cancele
 _KEEP_SECONDS = 3600.0  # after its end
 _MOST_KEPT = 12  # that have ended; each may hold a few hundred explanations
 _MOST_RUNNING, _MOST_OF_USER = 12, 4  # so that one user leaves room for the others
-_BETWEEN_STEPS = 0.2  # seconds between two steps
+_BETWEEN_TRIES = 0.2  # seconds before a step that found no room is tried again
 _MOST_LATE = 3  # steps in a row that may take too long
 _LOOK_SECONDS = 1.0  # between two looks whether who follows a job is still there
 _EVENTS = {"running": "progress", "done": "done", "failed": "problem", "canceled": "canceled"}
@@ -183,13 +183,13 @@ class LongJobs:
                 is_late = problem.status == 503 and job.has_steps and n_late <= _MOST_LATE
                 if self._queue.is_closed or not (is_full or is_late):
                     raise
+                await asyncio.sleep(_BETWEEN_TRIES)
             else:
                 n_late, is_long, content = 0, True, json.loads(result)
                 if content.get("is_done", True):
                     job.note(result=result, progress=1.0)
                     return
                 job.note(result=result, progress=content["progress"])
-            await asyncio.sleep(_BETWEEN_STEPS)
 
     def _drop(self) -> None:
         """Forget the oldest ended job of whoever has most of them, if there are too many."""
