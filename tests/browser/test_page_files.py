@@ -37,7 +37,7 @@ def test_a_file_is_opened_explained_and_closed(opened, files, width, scheme):
     page.wait_for_selector("#drawer-title:has-text('today.csv (3)')")
     ready(page)
     assert page.title() == "Case 0 - anchorline Studio"
-    assert page.locator("#kicker").inner_text() == "Case 0 (true decision: declined)"
+    assert page.locator("#kicker").inner_text() == "Case 0 (true outcome: declined)"
     if width < 500:
         page.click("#drawer summary")
     assert page.locator("#listing .pick").all_inner_texts() == ["#0", "#1", "#2"]
@@ -60,6 +60,8 @@ def test_a_file_is_opened_explained_and_closed(opened, files, width, scheme):
     other.wait_for_selector("#notices:has-text('a file that is not open here')")
     ready(other)
     assert other.locator("#kicker").inner_text().startswith("Case 0")
+    other.get_by_role("button", name="Hide").click()
+    assert other.is_hidden("#notices")
     assert other.locator("#drawer-title").inner_text() == "Cases (40)"
     other.close()
     if width < 500:

@@ -24,7 +24,7 @@ def test_the_whole_model_is_summarized_filtered_and_downloaded(opened, cohort):
     page = opened("case=1&search=owner%3Dyes", studio=cohort)
     ready(page)
     truth = cohort_table(50)[1]
-    assert page.locator("#kicker").inner_text() == f"Case 1 (true decision: {truth[1]})"
+    assert page.locator("#kicker").inner_text() == f"Case 1 (true outcome: {truth[1]})"
     page.select_option("#output", "approved")
     with page.expect_response(lambda response: "/v1/rows?" in response.url and "output=approved" in response.url):
         page.select_option("#sort", "low")
@@ -34,7 +34,7 @@ def test_the_whole_model_is_summarized_filtered_and_downloaded(opened, cohort):
     assert page.locator("#case-view").is_hidden()
     assert page.locator("#overview h1").inner_text() == "Cases that match owner=yes"
     text = page.locator("#overview").inner_text()
-    assert re.search(r"\d\d\.\d% of \d+ decisions agree with decision", text)
+    assert re.search(r"\d\d\.\d% of \d+ decisions agree with the true outcomes, column decision", text)
     assert page.locator("#overview th:has-text('decided approved')").count() == 1
     assert page.locator("#overview th:has-text('raises P(approved)')").count() == 1
     with page.expect_download() as waiting:

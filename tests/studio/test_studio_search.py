@@ -180,5 +180,8 @@ def test_wrong_decisions_are_found():
     assert find("wrong decisions declined") == np.flatnonzero(DECLINED[:40]).tolist()
     assert find("wrong decisions income>40000") == np.flatnonzero(FRAME["income"][:40] > 40_000).tolist()
     assert find('"wrong decisions"') == []  # the text
+    assert service.catalog.notes("wrong income<40000") == [
+        "Type wrong decisions to find those that the true outcomes show to be wrong."
+    ]
     other = studio_of(explainer, truth=("decision", np.where(DECLINED, "no", "yes"))).served[""].service
     assert other.catalog.find("wrong decisions", "position")[0].tolist() == []  # other words for the same

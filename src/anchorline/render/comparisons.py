@@ -12,7 +12,7 @@ from anchorline.facts import Fact
 from anchorline.render.characters import cell_width, pad
 from anchorline.render.digits import amount, amounts, between, percent
 from anchorline.render.drawings import document, escape, view
-from anchorline.render.statements import class_text, column_text, fact_text, shown
+from anchorline.render.statements import class_text, column_text, decision_text, fact_text, shown
 from anchorline.result.comparison import ChangedRow, Comparison, Drift, Gate, Move, Outcome
 from anchorline.result.explanation import Output, Share
 
@@ -93,7 +93,9 @@ def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
     if comparison.parts:
         parts = tuple(
             (
-                shown(part.value) if part.column is None else f"{column_text(part.column)}: {shown(part.value)}",
+                decision_text(part.value, comparison.output)
+                if part.column is None
+                else f"{column_text(part.column)}: {shown(part.value)}",
                 _share_text(part.share),
                 between(part.share.low, part.share.high, 1) + (", more than elsewhere" if part.is_more else ""),
                 f"{part.share.n:,}",
@@ -170,7 +172,7 @@ def _share_text(share: Share) -> str:
 def _row(each: ChangedRow, comparison: Comparison) -> tuple[str, ...]:
     decision = ""
     if each.old_decision is not None and each.new_decision is not None:
-        old, new = class_text(each.old_decision), class_text(each.new_decision)
+        old, new = (decision_text(own, comparison.output) for own in (each.old_decision, each.new_decision))
         decision = old if old == new else f"{old} → {new}"
     facts = _facts(each.facts, comparison) or ("none" if each.kept is None else "none needed")
     lost = " (no longer holds)" if each.kept is False else ""

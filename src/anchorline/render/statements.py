@@ -303,11 +303,31 @@ def _decided(explanation: Subject) -> str:
     if contrast is not None:
         return f"{contrast[not is_above]} rather than {contrast[is_above]}"
     if output.is_probability or (isinstance(explanation, Reasons) and output.classes):
-        others = [label for label in output.classes or () if str(label) != output.name]
-        not_named = class_text(others[0]) if len(others) == 1 else f"not {class_text(output.name)}"
-        return class_text(output.name) if is_above else not_named
+        return _side_text(output, is_above)
     unit = f" {shown(output.unit)}" if output.unit else ""
     return f"{'at least' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
+
+
+def _side_text(output: Output, is_above: bool) -> str:
+    """Return which class a threshold of a class's probability decides for."""
+    others = [label for label in output.classes or () if str(label) != output.name]
+    not_named = class_text(others[0]) if len(others) == 1 else f"not {class_text(output.name)}"
+    return class_text(output.name) if is_above else not_named
+
+
+def decision_text(decision: Any, output: Output) -> str:
+    """Return a stored decision in words; on one side of a threshold of a probability, the name of a class.
+
+    >>> from anchorline.result.explanation import Output
+    >>> output = Output("threshold", "yes", is_probability=True, threshold=0.3, classes=("no", "yes"))
+    >>> decision_text("below 0.3", output), decision_text("at or above 0.3", output)
+    ('no', 'yes')
+    """
+    if output.is_probability and output.threshold is not None:
+        sides = {f"below {output.threshold:g}": False, f"at or above {output.threshold:g}": True}
+        if decision in sides:
+            return _side_text(output, sides[decision])
+    return class_text(decision)
 
 
 def _contrast(explanation: Subject) -> tuple[str, str] | None:

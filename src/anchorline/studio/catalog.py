@@ -489,6 +489,13 @@ class Catalog:
             return ["The model answers numbers, which are not right or wrong."]
         if asks and self.rightness is None:
             return ["The true decisions are not known. Start the server with --target COLUMN."]
+        alone = (
+            next((word for word in words if word.lower() in ("wrong", "right")), None) if self.rightness else None
+        )
+        if alone is not None:
+            return [
+                f"Type {alone.lower()} decisions to find those that the true outcomes show to be {alone.lower()}."
+            ]
         found = self._search.notes(words, [*names, *(_RIGHT if self.rightness else ())] if names else [])
         others = (note for each in lookups if known is not None for note in known.notes(*each))
         return [printable(note) for note in islice(chain(others, found), _MOST_NOTES)]

@@ -261,6 +261,20 @@ def test_thresholds_have_names_for_their_sides():
     assert {part.value for part in found.parts} == {"below 0.5", "at or above 0.5"}
 
 
+def test_sides_of_a_threshold_of_a_probability_are_printed_as_the_classes():
+    def classify(weight):
+        def probabilities(rows):
+            yes = 1 / (1 + np.exp(-rows["a"].to_numpy() - weight * rows["b"].to_numpy()))
+            return np.column_stack([1 - yes, yes])
+
+        return probabilities
+
+    choices = {"classes": ["no", "yes"], "output": "yes", "threshold": 0.5}
+    text = str(al.compare(classify(0.2), classify(2.0), frame_of(), n=30, **choices))
+    assert "no → yes" in text
+    assert "0.5" not in text.partition("by part of the rows")[2].partition("Attributes")[0]
+
+
 @pytest.mark.parametrize("rules", [0, 5])
 def test_progress_grows_with_every_row(rules):
     frame, ended = frame_of(), []

@@ -101,7 +101,7 @@ const showErrors = (promise) => promise.catch(showError);
 
 function drawView(view) {
   const { row } = current;
-  const truth = row?.truth === undefined || row.truth === null ? "" : ` (true ${about.target}: ${truthText(row.truth, about)})`;
+  const truth = row?.truth === undefined || row.truth === null ? "" : ` (true outcome: ${truthText(row.truth, about)})`;
   byId("case-view").hidden = state.view !== "case";
   byId("kicker").textContent = isNewCase() ? "New case" : `Case ${state.case}${truth}`;
   fill(byId("headline"), isolate(view.headline));
@@ -450,7 +450,11 @@ function describe() {
   const ofFile = about.file ? ` of ${about.file.name}` : "";
   byId("model").textContent = `${about.name} \u00b7 ${count(about.rows)} case${about.rows === 1 ? "" : "s"}${ofFile}`;
   byId("drawer-title").textContent = `Cases${ofFile} (${count(about.rows)})`;
-  byId("notices").append(...about.notices.map((text) => h("p", {}, text)));
+  const hide = () => {
+    byId("notices").hidden = true;
+    byId("main").focus();
+  };
+  byId("notices").append(...about.notices.map((text) => h("p", {}, text)), h("button", { type: "button", onclick: hide }, "Hide"));
   byId("notices").hidden = !about.notices.length;
   byId("values-card").hidden = !about.is_table; // a text or image is shown above
   byId("view").hidden = !about.is_table;

@@ -283,7 +283,7 @@ export class Overview {
       parts.push(h("p", { class: "note" }, `The column ${target} holds ${truths}, but the model answers ${answers}, so that they cannot be compared.`));
     }
     if (right) {
-      parts.push(h("p", null, h("b", null, percent(right.value)), ` of ${plural(known, "decision")} agree with `, isolate(target),
+      parts.push(h("p", null, h("b", null, percent(right.value)), ` of ${plural(known, "decision")} agree with the true outcomes, column `, isolate(target),
         h("span", { class: "note" }, ` (95% interval ${percent(right.low)} to ${percent(right.high)})`)));
     }
     if (confusion) {
@@ -291,7 +291,7 @@ export class Overview {
         row.map((size, j) => h("td", { class: i === j ? "number right" : size ? "number wrong" : "number" }, count(size))), rate(row[i], row)));
       const decided = confusion.labels.map((_, j) => confusion.counts.map((row) => row[j]));
       const precision = h("tr", null, h("th", { scope: "row" }, "right of these (precision)"), decided.map((column, j) => rate(column[j], column)), h("td"));
-      parts.push(table("Decisions by true outcomes", [`true ${target}`, ...confusion.labels.map((label) => `#decided ${label}`), "#right of these (recall)"], [...rows, precision]));
+      parts.push(table("Decisions by true outcomes", ["true outcome", ...confusion.labels.map((label) => `#decided ${label}`), "#right of these (recall)"], [...rows, precision]));
     }
     if (compared && areTraining) parts.push(h("p", { class: "note" }, "The model may have learned from these very cases. It can be wrong more often about new ones."));
     return card("What the model decides", ...parts);
