@@ -134,7 +134,9 @@ def test_the_fewest_facts_are_found_and_every_example_turns(seed):
 )
 def test_no_example_touches_what_is_fixed_or_goes_against_a_wish(seed, fixed, direction, most, colors):
     allowed_values = {} if most is None else {"a": (None, most)}
-    allowed_values |= {} if colors is None else {"c": sorted(colors)}
+    if colors is not None:
+        colors &= {*generated(seed)[0]["c"]}  # a value that the table does not contain is refused
+        allowed_values["c"] = sorted(colors)
 
     def allowed(frame, row, name, value):
         own, sign = frame[name].iloc[row], {"up": 1, "down": -1}

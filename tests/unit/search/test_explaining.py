@@ -249,5 +249,5 @@ def test_cost_is_an_upper_limit(explainer):
 def test_settings_round_trip():
     settings = Settings(k=3, queries=500)
     assert Settings.from_dict(settings.to_dict()) == settings
-    with pytest.raises(ParameterError, match="lack"):
+    with pytest.raises(ParameterError, match="missing or unexpected"):
         Settings.from_dict({"k": 3})
