@@ -47,7 +47,7 @@ def test_a_letter_a_page_and_a_record_that_verifies(run_here, tmp_path, codes, d
     assert letter.returncode == 0, letter.stderr
     assert {*letter.stdout.splitlines()} <= {line.split(",")[-1] for line in CODES.splitlines()}
     details = run_here(*BASE, *near, "--details", "--recourse").stdout
-    assert "that just pass" in details
+    assert "that pass most narrowly" in details
     page, record = tmp_path / "file.html", tmp_path / "reasons.json"
     assert run_here(*BASE, *near, "--out", page).returncode == 0
     assert letter.stdout.splitlines()[0] in page.read_text()

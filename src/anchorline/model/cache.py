@@ -297,6 +297,11 @@ class _Pickler(pickle.Pickler):
             if module is None or value.__module__ == "__main__" or not is_installed:
                 raise _needs_key(f"it contains code of {value.__module__!r}, which may change")
             self.modules.add(value.__module__)
+        if isinstance(value, np.ndarray) and value.dtype.names:  # between the fields of trees' nodes lies anything
+            clean = np.zeros(value.shape, value.dtype)
+            for name in value.dtype.names:
+                clean[name] = value[name]
+            return clean.__reduce_ex__(4)
         return NotImplemented
 
 

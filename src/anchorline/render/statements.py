@@ -1009,7 +1009,7 @@ def _reference_text(reasons: Reasons, words: Words) -> str:
     reference, n = reasons.reference, f"{reasons.reference.n_rows:,}"
     if reference.kind == "near":
         ends = f"{' to '.join(amounts((reference.low or 0.0, reference.high or 0.0), 3))}{words.unit}"
-        return f"{n} table rows that just pass ({words.output} {ends})"
+        return f"{n} table rows that pass most narrowly ({words.output} {ends})"
     return f"all {n} table rows" if reference.kind == "all" else f"{n} reference rows"
 
 

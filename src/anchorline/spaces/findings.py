@@ -178,9 +178,9 @@ def _check_dependence(columns: Mapping[str, Column]) -> Iterator[Finding]:
         more = f" and {len(strong) - 5} more pairs" if len(strong) > 5 else ""
         yield Finding(
             "dependent-columns",
-            f"Some columns depend strongly on each other: {shown}{more}. In neighbors, each of them changes by "
-            "itself, so that many neighbors may be unlike any real case. Type neighbors='realistic', or group "
-            "columns that belong together.",
+            f"Some columns depend strongly on each other: {shown}{more}. In altered copies, each changes by "
+            "itself, so that many copies may be unlike any real case. Type Table(..., neighbors='realistic'), or "
+            "group columns that belong together.",
             tuple(dict.fromkeys(name for first, second, _ in strong for name in (first, second))),
         )
 

@@ -443,12 +443,12 @@ class TableNeighborhood(Neighborhood):
         found = f"Only {n_kept} of {n_drawn} neighbors satisfy the rule `valid`."
         if n_kept >= n:
             found = (
-                f"Only the row itself satisfies the rule `valid`: none of {n_drawn} neighbors differs and "
+                f"Only the row itself satisfies the rule `valid`: none of {n_drawn} altered copies differs and "
                 "satisfies it."
             )
         raise ParameterError(
             f"{found} If some columns are valid only together, group them, e.g. groups=[['class', 'fare']], or "
-            "type neighbors='realistic'."
+            "type Table(..., neighbors='realistic')."
         )
 
     def _differs(self, donors: np.ndarray) -> np.ndarray:

@@ -209,3 +209,16 @@ def test_a_cache_that_is_gone_has_closed_its_file(tmp_path):
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+def test_a_forest_that_is_loaded_twice_is_the_same_model(tmp_path):
+    """Between the fields of a tree's nodes lie bytes that mean nothing, and differ."""
+    joblib = pytest.importorskip("joblib")
+    from sklearn.ensemble import RandomForestClassifier
+
+    rng = np.random.default_rng(0)
+    forest = RandomForestClassifier(10, random_state=0).fit(rng.normal(size=(80, 4)), rng.random(80) > 0.5)
+    joblib.dump(forest, tmp_path / "model.joblib")
+    loaded = [joblib.load(tmp_path / "model.joblib") for _ in range(2)]
+    assert {fingerprint(each) for each in (forest, *loaded)} == {fingerprint(forest)}
+    assert (loaded[0].predict_proba(np.eye(4)) == forest.predict_proba(np.eye(4))).all()

@@ -238,7 +238,7 @@ def test_a_rule_that_allows_the_row_itself_only_is_named(neighbors):
         lambda rows: rows["age"].to_numpy() / 7, Table(frame, valid=only_row, neighbors=neighbors)
     )
     with pytest.raises(
-        ParameterError, match=r"Only the row itself satisfies the rule `valid`: none of \d+ neighbors"
+        ParameterError, match=r"Only the row itself satisfies the rule `valid`: none of \d+ altered copies"
     ):
         explainer.explain(3)
     with pytest.raises(ParameterError, match=r"Only the row itself satisfies the rule `valid`"):
