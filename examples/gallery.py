@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from anchorline.studio.access import StudioLimits
 from anchorline.studio.contents import Contents
 from anchorline.studio.demo import demo_explainer, demo_truth
 from anchorline.studio.display import Display, Model, Previous
+from anchorline.studio.opened import MAX_UPLOAD
 from anchorline.studio.server import prepare
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "docs/gallery")
@@ -168,12 +170,16 @@ def screenshots(pages: dict[str, str]) -> None:
         browser.close()
 
 
-@contextlib.contextmanager
-def studio(explainer: al.Explainer, name: str, max_queries: int, **options: Any) -> Iterator[str]:
+def studio(explainer: al.Explainer, name: str, max_queries: int, **options: Any) -> AbstractContextManager[str]:
     """Serve an explainer while the block runs; yield the link."""
-    ready, limits = threading.Event(), StudioLimits(max_queries=max_queries)
-    model = Model(explainer=explainer, name=name, **options)
-    server = prepare(model, on_ready=lambda link: ready.set(), port=0, limits=limits)
+    return serving(Model(explainer=explainer, name=name, **options), StudioLimits(max_queries=max_queries))
+
+
+@contextlib.contextmanager
+def serving(models: Model | dict[str, Model], limits: StudioLimits) -> Iterator[str]:
+    """Serve one model, or several by name, while the block runs; yield the link."""
+    ready = threading.Event()
+    server = prepare(models, on_ready=lambda link: ready.set(), port=0, limits=limits)
     thread = threading.Thread(target=server.run)
     thread.start()
     ready.wait()
@@ -208,11 +214,58 @@ def type_a_new_case(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
+def open_the_list(page: Page) -> None:
+    """Wait for the case, and unfold the list of cases, which a phone folds."""
+    page.wait_for_selector("#main:not([aria-busy]) .verdict:not(:empty)")
+    if not page.is_visible("#search"):
+        page.click("#drawer summary")
+
+
+def open_a_file(page: Page) -> None:
+    """Open a file of cases with true outcomes, and one of its cases."""
+    open_the_list(page)
+    frame, decision = applications(40, seed=11)
+    content = frame.assign(decision=decision).to_csv(index=False).encode()
+    page.set_input_files("#file", {"name": "today.csv", "mimeType": "text/csv", "buffer": content})
+    page.wait_for_selector("#drawer-title:has-text('today.csv (40)')")
+    open_the_list(page)
+
+
+def find_by_verdict(page: Page) -> None:
+    """Search for a verdict, and explain more cases until it is known for them."""
+    open_the_list(page)
+    page.fill("#search", 'verdict="partly explained"')
+    page.wait_for_selector("#listing .progress:has-text('explained')")
+    if page.is_visible("#find-out"):  # the server keeps what another view found
+        page.click("#find-out")
+        page.wait_for_selector("#find-stop")
+        page.wait_for_selector("#find-stop", state="detached")
+
+
+def begin_to_compare(page: Page) -> None:
+    """Compare the model with the one before, and wait until a third is done."""
+    page.click("#models-find")
+    while page.locator("#models progress").evaluate("bar => bar.value") < 1 / 3:
+        page.wait_for_timeout(100)
+
+
+def find_changes(page: Page) -> None:
+    """Find what would change the decision."""
+    page.wait_for_selector("#main:not([aria-busy]) .verdict:not(:empty)")
+    page.get_by_role("button", name="Find the fewest changes").click()
+    page.get_by_role("button", name="Apply").first.wait_for()
+
+
 STEPS = {
     "whole": ("&view=all", ask_about_the_whole_model, "#whole"),
     "models": ("&view=models", compare_models, None),
     "new": ("", type_a_new_case, None),
+    "file": ("", open_a_file, None),
+    "found": ("", find_by_verdict, None),
+    "comparing": ("&view=models", begin_to_compare, None),
+    "changes": ("", find_changes, "section:has(> #changes)"),
 }
+VIEWS = {"": (1280, "light"), "-dark": (1280, "dark"), "-phone": (390, "light")}
 
 
 def team_screenshots() -> None:
@@ -225,17 +278,37 @@ def team_screenshots() -> None:
         "previous": Previous("loans of last year", before.model, explainer.space),
         "display": Display(names={"employed_years": "years in this job"}, units={"income": "USD", "debt": "USD"}),
     }
-    views = {"": (1280, "light"), "-dark": (1280, "dark"), "-phone": (390, "light")}
-    with sync_playwright() as playwright, studio(explainer, "loan-decisions", 20_000, **options) as link:
+    model = Model(explainer=explainer, name="loan-decisions", **options)
+    limits = StudioLimits(max_queries=20_000, max_upload=MAX_UPLOAD)
+    with sync_playwright() as playwright, serving(model, limits) as link:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for name, (query, ask, part) in STEPS.items():
-            for view, (width, scheme) in views.items():
+            for view, (width, scheme) in VIEWS.items():
                 page = browser.new_page(viewport={"width": width, "height": 960}, color_scheme=scheme)
                 page.set_default_timeout(300_000)  # a comparison takes its time
                 page.goto(f"{link}&case=1{query}")
                 ask(page)
                 shown = page if part is None else page.locator(part)
                 shown.screenshot(path=FOLDER / f"studio-{name}{view}.png")
+                if page.is_visible("#models-stop"):  # a user has one comparison under way
+                    page.click("#models-stop")
+                page.close()
+        browser.close()
+
+
+def several_screenshots() -> None:
+    """Save the page that lists several models."""
+    models = {
+        "loans": Model(explainer=demo_explainer(), name="Loans"),
+        "last-year": Model(explainer=demo_explainer(1000), name="Loans of last year"),
+    }
+    with sync_playwright() as playwright, serving(models, StudioLimits(max_queries=20_000)) as link:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for view, (width, scheme) in VIEWS.items():
+            page = browser.new_page(viewport={"width": width, "height": 420}, color_scheme=scheme)
+            page.goto(link)
+            page.wait_for_selector("a:has-text('Loans of last year')")
+            page.screenshot(path=FOLDER / f"studio-several{view}.png")
         browser.close()
 
 
@@ -318,6 +391,7 @@ def main() -> None:
     )
     studio_screenshots(text, image)
     team_screenshots()
+    several_screenshots()
     reasons_screenshot()
     for path in sorted(FOLDER.glob("*.png")):
         few = Image.open(path).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE)
