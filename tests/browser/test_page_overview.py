@@ -25,6 +25,7 @@ def test_the_whole_model_is_summarized_filtered_and_downloaded(opened, cohort):
     ready(page)
     truth = cohort_table(50)[1]
     assert page.locator("#kicker").inner_text() == f"Case 1 (true outcome: {truth[1]})"
+    assert page.get_attribute("#search", "placeholder") == "Search, e.g. wrong decisions"
     page.select_option("#output", "approved")
     with page.expect_response(lambda response: "/v1/rows?" in response.url and "output=approved" in response.url):
         page.select_option("#sort", "low")

@@ -25,6 +25,7 @@ export class Cases {
       this.debounce(() => this.restart());
     });
     byId("search").addEventListener("focus", () => this.suggest());
+    if (about.searches.length) byId("search").placeholder = `Search, e.g. ${about.searches[0]}`;
     byId("search").addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "Enter") {
         event.preventDefault();
