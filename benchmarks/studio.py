@@ -54,7 +54,7 @@ def load_explainer(data: Path) -> Explainer:
     return Explainer(task.model, Table(task.frame))
 
 
-def wide_explainer() -> Explainer:
+def wide_explainer(n_rows: int = 20_000) -> Explainer:
     """Return an explainer of a synthetic model on 57 columns, for searches of 20 facts."""
     rng = np.random.default_rng(0)
     weights = rng.normal(size=WIDE)
@@ -63,20 +63,20 @@ def wide_explainer() -> Explainer:
         values = np.asarray(rows, dtype=float)
         return np.asarray(np.tanh(0.2 * values @ weights + 0.3 * values[:, 0] * values[:, 1]))
 
-    table = Table(rng.normal(size=(50_000, WIDE)))
+    table = Table(rng.normal(size=(n_rows, WIDE)))
     explainer = Explainer(score, table, output="score", output_range=(-1, 1))
     explainer.check()
     return explainer
 
 
-def serve(data: Path, *, wide: bool) -> None:
+def serve(data: Path, *, wide: int) -> None:
     """Run the server."""
     from anchorline.studio.access import StudioLimits
     from anchorline.studio.display import Model
     from anchorline.studio.server import prepare
 
     limits = StudioLimits(cache_bytes=CACHE_BYTES, queue=64)
-    explainer = wide_explainer() if wide else load_explainer(data)
+    explainer = wide_explainer(wide) if wide else load_explainer(data)
     prepare(Model(explainer=explainer), on_ready=lambda link: print(link, flush=True), port=0, limits=limits).run()
 
 
@@ -261,7 +261,7 @@ def mixed_requests() -> list[Request]:
 def endurance(data: Path) -> dict[str, Any]:
     """Measure a server's memory after the first mixed requests, and after all of them."""
     requests = mixed_requests()
-    with served(data, "--wide") as (_, port):
+    with served(data, "--wide", "20000") as (_, port):
         warm, _ = asyncio.run(load(port, 8, requests[:WARM]))
         before = asyncio.run(resident_memory(port))
         tally, duration = asyncio.run(load(port, 8, requests[WARM:]))
@@ -365,9 +365,10 @@ def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
     ]
     requests = expected_answers(explainer, bodies)
     opened: list[Request] = [("/page/explain", {"row": row}, None) for row in range((2 * ROUNDS + 1) * OPENED)]
-    with served(data, "--wide") as (_, port):
+    with served(data, "--wide", "20000") as (_, port):
         yield from in_turns(port, 8, in_parts(requests, PER_ROUND), "honest clients")
-    with served(data, "--wide") as (_, port):
+    explainer = wide_explainer(50_000)
+    with served(data, "--wide", "50000") as (_, port):
         yield summary(port, explainer)
         yield from in_turns(port, PEOPLE, in_parts(opened, OPENED), "people who open cases")
     yield endurance(data)
@@ -455,7 +456,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.studio", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--serve", action="store_true")
-    parser.add_argument("--wide", action="store_true", help="with --serve: the model of the hostile clients")
+    parser.add_argument("--wide", type=int, default=0, help="with --serve: rows of the table that is attacked")
     parser.add_argument("--hostile", action="store_true", help="print only the rows about hostile clients")
     parser.add_argument("--memory", action="store_true", help="print only the row about the memory of the server")
     parser.add_argument("--start", action="store_true", help="print only the row about the start of the demo")

@@ -202,7 +202,7 @@ def test_later_steps_of_a_long_job_do_not_pass_for_new_ones():
 
     async def run():
         stays = lambda: asyncio.sleep(60)  # noqa: E731
-        step = asyncio.ensure_future(jobs.run(None, lambda: work("step", 0.2), stays, is_long=True))
+        step = asyncio.ensure_future(jobs.run(None, lambda: work("step", 0.2), stays, before=1.0))
         await asyncio.sleep(0.05)
         short = [jobs.run(None, lambda: work("short", 0.1), stays) for _ in range(4)]
         await asyncio.gather(step, *short)

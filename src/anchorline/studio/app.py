@@ -57,6 +57,8 @@ _FILE: dict[str, Any] = {
 }
 _RECENT = 10.0  # seconds; a model that answered within this time is not asked again whether it does
 _LONGER = 10  # times the time limit, for comparisons
+_REFUSAL_SECONDS = 0.25  # so that a client that does not wait after a refusal keeps nobody busy
+_LARGE_BODY = 10_000  # bytes, which take time to be refused
 _PATIENCE = 5.0  # seconds within which the model must answer
 
 
@@ -677,4 +679,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
         detail = f"{'.'.join(errors[0]['where'])}: {errors[0]['what']}" if errors else "The request is not valid."
         error = Problem(422, detail, members={"errors": errors})
     problem = error if isinstance(error, Problem) else Problem(500, INTERNAL_ERROR)
+    is_large = int(request.headers.get("content-length", "0")) > _LARGE_BODY  # the guard has read it
+    if problem.status == 429 or (problem.status == 422 and is_large):
+        await asyncio.sleep(_REFUSAL_SECONDS)
     return problem.response(request.state.request_id)

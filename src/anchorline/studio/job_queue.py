@@ -4,7 +4,7 @@ A thread cannot be stopped from outside. It stops itself at its next `checkpoint
 left or its time is up. Checkpoints are the queries of the model, the steps of the solvers, and the steps of every
 other loop that may take long. There, a job also gives its turn to others:
 
-- Jobs that have run for less than a quarter of a second come first. While they wait, longer ones together get a
+- Jobs that have run for less than half a second come first. While they wait, longer ones together get a
   tenth of the time, so that no number of expensive requests holds up the others, and none is starved.
 - Among equals, the lowest `Job.rank` comes first: time that a job has run counts as if it had arrived later. The
   time counts in steps that double, so that equally long jobs end one after another, and not all at the end.
@@ -31,8 +31,8 @@ from anchorline.studio.access import StudioLimits
 from anchorline.studio.observability import Metrics
 from anchorline.studio.problems import Problem
 
-_SLICE = 0.25  # seconds; a job that has run for longer makes room for those that have not
-_STEP = _SLICE / 8  # the first step of the time that counts for the rank
+_SLICE = 0.5  # seconds; a job that has run for longer makes room for those that have not
+_STEP = 1 / 32  # seconds; the first step of the time that counts for the rank
 _PATIENCE = 3.0  # seconds by which a job falls behind, per second that it has run
 _SHARE = 0.1  # of the time, for long jobs while others wait
 _MOST_OWED, _MOST_BORROWED = 0.1, 1.0  # seconds of long jobs in a row while others wait, and without a turn
@@ -161,22 +161,22 @@ class JobQueue:
         wait_for_disconnect: Callable[[], Coroutine[Any, Any, Any]],
         timeout: float | None = None,
         *,
-        is_long: bool = False,
+        before: float = 0.0,
     ) -> bytes:
         """Return the answer of ``function``: from the cache, from a job under way with the same key, or computed.
 
         ``wait_for_disconnect()`` returns when the client has left. Then, or when it has run for too long, the job
         is canceled unless other requests wait for it. Raises `Problem` 429 if the queue is full, and `Problem` 503
         if the job has run for longer than ``timeout`` seconds (by default those of the limits) or all threads are
-        stuck. A job that goes on with a long one ``is_long`` from its start.
+        stuck. What goes on with work that has run for ``before`` seconds gets the turn of a job that has, too.
         """
-        timeout = self.limits.timeout if timeout is None else timeout
+        timeout = (self.limits.timeout if timeout is None else timeout) + before
         cached = None if key is None else self.cache.get(key)
         self.metrics.cache_lookups.labels(outcome="miss" if cached is None else "hit").inc()
         if cached is not None:
             return cached
         shared = (job for job in self._unfinished if key is not None and job.key == key)
-        job = next(shared, None) or self._submit(key, function, _SLICE if is_long else 0.0)
+        job = next(shared, None) or self._submit(key, function, before)
         job.n_waiters += 1
         disconnect = asyncio.ensure_future(wait_for_disconnect())
         outcome = "abandoned"
@@ -192,7 +192,7 @@ class JobQueue:
                     raise ClientDisconnect
                 if job.running_seconds > timeout:
                     outcome = "timed out"
-                    detail = f"The answer took longer than {timeout:g} s."
+                    detail = f"The answer took longer than {timeout - before:g} s."
                     raise Problem(503, detail, retry_after=10)
                 if self.n_stuck >= self.limits.workers:
                     raise Problem(503, "The model does not answer. Try again later.", retry_after=10)

@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from starlette.requests import ClientDisconnect
 
 from anchorline.errors import AnchorlineError
+from anchorline.studio.cohort import STEP_SECONDS
 from anchorline.studio.job_queue import JobQueue
 from anchorline.studio.problems import INTERNAL_ERROR, Problem, logger, problem_from_error
 
@@ -24,6 +26,7 @@ _UNASKED_SECONDS = 60.0  # a job that nobody asks about for this time is cancele
 _KEEP_SECONDS = 3600.0  # after its end
 _MOST_KEPT = 12  # that have ended; each may hold a few hundred explanations
 _MOST_RUNNING, _MOST_OF_USER = 12, 4  # so that one user leaves room for the others
+_MOST_BEFORE = 8.0  # seconds that count as run of a job that has run for longer
 _BETWEEN_TRIES = 0.2  # seconds before a step that found no room is tried again
 _MOST_LATE = 3  # steps in a row that may take too long
 _LOOK_SECONDS = 1.0  # between two looks whether who follows a job is still there
@@ -108,6 +111,7 @@ class LongJobs:
     def __init__(self, queue: JobQueue) -> None:
         self._queue = queue
         self._jobs: dict[str, LongJob] = {}
+        self._turns: WeakValueDictionary[str | None, asyncio.Lock] = WeakValueDictionary()  # by user
 
     def start(
         self, job: LongJob, *, seconds: float, most: int = _MOST_OF_USER, end: Callable[[str], None]
@@ -173,10 +177,11 @@ class LongJobs:
             asyncio.get_running_loop().call_later(_KEEP_SECONDS, self._jobs.pop, job.id, None)
 
     async def _go_on(self, job: LongJob, seconds: float) -> None:
-        n_late, is_long = 0, False
+        n_late, before, turn = 0, 0.0, self._turns.setdefault(job.user, asyncio.Lock())
         while job.step is not None:
             try:
-                result = await self._queue.run(None, job.step, job.until_unasked, seconds, is_long=is_long)
+                async with turn:  # the jobs of a user go on in turns, so that they are no more work than one
+                    result = await self._queue.run(None, job.step, job.until_unasked, seconds, before=before)
             except Problem as problem:
                 is_full = problem.status == 429 and job.left > 0  # the queue: the next step waits until it is not
                 n_late += not is_full
@@ -185,7 +190,7 @@ class LongJobs:
                     raise
                 await asyncio.sleep(_BETWEEN_TRIES)
             else:
-                n_late, is_long, content = 0, True, json.loads(result)
+                n_late, before, content = 0, min(before + STEP_SECONDS, _MOST_BEFORE), json.loads(result)
                 if content.get("is_done", True):
                     job.note(result=result, progress=1.0)
                     return
