@@ -124,7 +124,7 @@ class Verification:
     Examples
     --------
     >>> print(Verification(Outcome.DOES_NOT_HOLD, (Reason("other_space"),)))
-    The explanation does not hold: it was made with another table or space, or with other options of it.
+    The explanation does not hold: it was made with a different table or space, or with different options.
     """
 
     outcome: Outcome
