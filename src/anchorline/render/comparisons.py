@@ -111,7 +111,7 @@ def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
             (
                 column_text(each.attribute),
                 _MOVES[each.move],
-                f"{amount(each.old)} → {amount(each.new)}",
+                f"{_effect(each.old)} → {_effect(each.new)}",
                 f"at least {amount(each.change_low)}" if each.change_low else f"about {amount(each.change)}",
             )
             for each in changed
@@ -243,6 +243,11 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
         )
         head = ("attribute", "adds on average", "change", "limits")
         yield Block("Attributes that add more or less", (), head, rows)
+
+
+def _effect(size: float) -> str:
+    """Return a typical effect; what is left of one after the noise is taken off may be nothing."""
+    return amount(size) if size else "too small to measure"
 
 
 def _signed(*values: float) -> tuple[str, ...]:

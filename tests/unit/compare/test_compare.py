@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -294,3 +295,11 @@ def test_progress_grows_with_every_row(rules):
 
 def test_a_comparison_is_checked_by_comparing_again(turned):
     assert "repeat the call of compare" in str(al.verify(turned.to_json(), OLD, frame_of()))
+
+
+def test_an_effect_within_the_noise_is_not_printed_as_zero(turned):
+    """What is left after the noise is taken off may be nothing, although the attribute has an effect."""
+    lost = tuple(replace(each, new=0.0) if each.attribute == "b" else each for each in turned.attributes)
+    text = str(replace(turned, attributes=lost))
+    assert "→ too small to measure" in text
+    assert "→ 0 " not in text
